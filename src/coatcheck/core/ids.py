@@ -1,0 +1,34 @@
+"""Job ids: unguessable, in order of creation, saying nothing of the request.
+
+An id is `job_` and 28 characters of Crockford's base 32: 56 bits of microseconds since 1970, then 84 random bits.
+"""
+
+import re
+
+ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+RANDOM_BITS = 84
+JOB_ID_PATTERN = re.compile(r"job_[0-9a-hjkmnp-tv-z]{28}")
+_PREFIX = "job_"
+_CHARS = 28
+
+
+def make_job_id(created_at_us: int, random_bits: int) -> str:
+    """Build the id of a job created at this microsecond (Unix time) from RANDOM_BITS random bits."""
+    number = (created_at_us << RANDOM_BITS) | random_bits
+    return _PREFIX + "".join(ALPHABET[(number >> shift) & 31] for shift in range(5 * (_CHARS - 1), -1, -5))
+
+
+def is_job_id(text: str) -> bool:
+    """Whether the text has the form of a job id. A text of another form can name no job."""
+    return JOB_ID_PATTERN.fullmatch(text) is not None
+
+
+class IdSequence:
+    """Gives job ids that rise strictly within one process even when its clock stands still or steps back."""
+
+    def __init__(self) -> None:
+        self._last_us = 0
+
+    def next_id(self, now_us: int, random_bits: int) -> str:
+        self._last_us = max(now_us, self._last_us + 1)
+        return make_job_id(self._last_us, random_bits)

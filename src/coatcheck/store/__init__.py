@@ -1,0 +1,1 @@
+"""The promise: what every engine does for every caller, in verbs and frozen records."""

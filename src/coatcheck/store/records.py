@@ -1,0 +1,285 @@
+"""The frozen records the store's verbs take and return."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+from coatcheck.core.job import InstantMs, JobRecord, Progress
+from coatcheck.core.outcome import Outcome
+from coatcheck.core.policy import Policy
+from coatcheck.core.states import Status
+
+# --- acceptance -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class IdempotencyKey:
+    """A client's retry key with the fingerprint of the body it came with."""
+
+    key: str
+    algorithm: str
+    fingerprint: str
+    expires_at: InstantMs
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """A valid request on its way to its one commit. `payload` is the body as received: UTF-8 JSON."""
+
+    job_id: str
+    tenant: str
+    operation: str
+    operation_version: str
+    payload: bytes
+    created_at: InstantMs
+    available_at: InstantMs
+    deadline_at: InstantMs | None
+    priority: int
+    max_attempts: int
+    correlation_id: str
+    traceparent: str | None = None
+    key: IdempotencyKey | None = None
+
+    @property
+    def is_delayed(self) -> bool:
+        """Whether the job may not start at once."""
+        return self.available_at > self.created_at
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A new job, durable now."""
+
+    job: JobRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """The key was used for the same body before: this is its job as it stands now."""
+
+    job: JobRecord
+
+
+@dataclass(frozen=True, slots=True)
+class KeyConflict:
+    """The key was used for another body."""
+
+    job_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class KeyOfExpiredJob:
+    """The key was used for the same body, and its job has expired since."""
+
+    job_id: str
+
+
+Disposition: TypeAlias = Accepted | Replayed | KeyConflict | KeyOfExpiredJob
+
+# --- claims -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The exclusive right to one attempt. Every write of a worker names it, and the store compares all of it."""
+
+    job_id: str
+    attempt: int
+    token: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimRequest:
+    """What a worker can take now. `slots` bounds the answer; an operation's share of it by `slots_by_operation`."""
+
+    worker_id: str
+    slots: int
+    slots_by_operation: Mapping[str, int]
+    policies: Mapping[str, Policy]
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One attempt handed to a worker. `is_alone`: it must run in a runner of its own."""
+
+    lease: Lease
+    job: JobRecord
+    payload: bytes
+    is_alone: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """The jobs claimed, and when the next job not yet due becomes due (None: none is waiting)."""
+
+    claims: Sequence[Claim]
+    next_due_at: InstantMs | None
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """A heartbeat: the lease goes on; `progress` replaces what is stored when it is given."""
+
+    lease: Lease
+    progress: Progress | None = None
+
+
+class BeatAnswer(StrEnum):
+    """What the worker must do after a heartbeat."""
+
+    GO_ON = "go_on"
+    CANCEL = "cancel"
+    LOST = "lost"
+
+
+@dataclass(frozen=True, slots=True)
+class Finishing:
+    """An attempt's outcome on its way to the store. `jitter` is a random number in [0, 1) for the backoff."""
+
+    lease: Lease
+    outcome: Outcome
+    policy: Policy
+    jitter: float
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """Where the job stands after its attempt: a final status, or queued again."""
+
+    job: JobRecord
+
+
+# --- reading and clients' verbs -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Tombstone:
+    """What is left of an expired or erased job."""
+
+    job_id: str
+    operation: str
+    expired_at: InstantMs
+
+
+@dataclass(frozen=True, slots=True)
+class StoredResult:
+    """The bytes of a result."""
+
+    content_type: str
+    body: bytes
+    file_name: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class JobQuery:
+    """A page of one tenant's jobs, newest first. `before` is the id of the last job of the page before."""
+
+    tenant: str
+    limit: int
+    operation: str | None = None
+    status: Status | None = None
+    before: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JobPage:
+    """One page; `has_more` tells whether another follows."""
+
+    jobs: Sequence[JobRecord]
+    has_more: bool
+
+
+class CancelDisposition(StrEnum):
+    """What a request to cancel did."""
+
+    CANCELLED = "cancelled"
+    REQUESTED = "requested"
+    ALREADY_CANCELLED = "already_cancelled"
+    ALREADY_FINISHED = "already_finished"
+
+
+@dataclass(frozen=True, slots=True)
+class CancelAnswer:
+    """What a request to cancel did, and the job after it."""
+
+    disposition: CancelDisposition
+    job: JobRecord
+
+
+class EraseDisposition(StrEnum):
+    """What a request to erase did."""
+
+    ERASED = "erased"
+    NOT_FINISHED = "not_finished"
+    ALREADY_GONE = "already_gone"
+
+
+@dataclass(frozen=True, slots=True)
+class Redriving:
+    """A failed job to run again as a new one. Its chain, payload and priority carry over; its deadline does not."""
+
+    tenant: str
+    job_id: str
+    new_job_id: str
+    created_at: InstantMs
+
+
+class RedriveRefusal(StrEnum):
+    """Why a job was not redriven."""
+
+    NOT_FOUND = "not_found"
+    NOT_FAILED = "not_failed"
+
+
+@dataclass(frozen=True, slots=True)
+class QueueMeasure:
+    """What one operation's queue is doing. Instants in ms, durations in seconds, None where nothing was seen yet."""
+
+    operation: str
+    ready: int
+    scheduled: int
+    running: int
+    oldest_ready_at: InstantMs | None
+    recent_run_s: float | None
+
+
+# --- upkeep -------------------------------------------------------------------------------------------------
+
+
+class Prunable(StrEnum):
+    """What retention removes, each by its own time."""
+
+    RESULTS = "results"
+    JOBS = "jobs"
+    TOMBSTONES = "tombstones"
+    KEYS = "keys"
+
+
+@dataclass(frozen=True, slots=True)
+class Promotion:
+    """How many due jobs became ready, and when the next one is due (None: none is waiting)."""
+
+    count: int
+    next_due_at: InstantMs | None
+
+
+# --- wake-ups -----------------------------------------------------------------------------------------------
+
+
+class WakeUpKind(StrEnum):
+    """What a hint is about."""
+
+    READY = "ready"
+    SCHEDULED = "scheduled"
+    CHANGED = "changed"
+    CANCEL = "cancel"
+    OUTBOX = "outbox"
+
+
+@dataclass(frozen=True, slots=True)
+class WakeUp:
+    """A hint that may be lost, doubled or late. `job_ids` names the jobs of CHANGED and CANCEL, else it is empty."""
+
+    kind: WakeUpKind
+    job_ids: Sequence[str] = ()
