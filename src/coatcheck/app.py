@@ -144,7 +144,7 @@ def _handler_types(handler: Callable[..., Any]) -> tuple[Any, Any]:
 
 
 def _without_file(result_type: Any) -> tuple[Any, bool]:
-    """Split `File` off a result type: what is left for JSON (File itself where nothing is), and whether it was there."""
+    """Split `File` off a result type: what is left for JSON (File where nothing is), and if it was there."""
     if result_type is File:
         return File, True
     if typing.get_origin(result_type) not in (typing.Union, types.UnionType):

@@ -74,9 +74,13 @@ def policy_from(options: PolicyOptions, is_async: bool) -> Policy:
 
 def _check_together(policy: Policy, is_async: bool) -> None:
     if policy.runs_in is RunsIn.LOOP and not is_async:
-        raise DeclarationError('runs_in="loop" needs an `async def` handler; a `def` handler runs in "thread" or "process"')
+        raise DeclarationError(
+            'runs_in="loop" needs an `async def` handler; a `def` handler runs in "thread" or "process"'
+        )
     if policy.runs_in is RunsIn.THREAD and is_async:
-        raise DeclarationError('runs_in="thread" needs a `def` handler; an `async def` handler runs in "loop" or "process"')
+        raise DeclarationError(
+            'runs_in="thread" needs a `def` handler; an `async def` handler runs in "loop" or "process"'
+        )
     default, largest = policy.deadline_default_s, policy.deadline_max_s
     if default is not None and largest is not None and default > largest:
         raise DeclarationError("deadline: the default is later than deadline_max")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """Exponential with full jitter: the n-th retry waits between 0 and min(first × factor^(n-1), max) seconds."""
+    """Exponential with full jitter: the n-th retry waits between 0 and min(first * factor^(n-1), max) seconds."""
 
     first_s: float = 1.0
     factor: float = 2.0

@@ -86,10 +86,11 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """The job ends here."""
+    """The job ends here. `outcome` is what its attempt is recorded as."""
 
     status: Status
     outcome: str
+    counted_attempts: int
     error: ErrorInfo | None = None
     result: ResultBody | None = None
     is_dead_letter: bool = False
@@ -110,9 +111,11 @@ class Requeue:
 Settlement: TypeAlias = Finish | Requeue
 
 LOST = ErrorInfo(ErrorCategory.WORKER_LOST, "The process that ran this attempt was lost.")
-DEADLINE = ErrorInfo(ErrorCategory.DEADLINE_EXCEEDED, "The deadline passed before the work was done.")
+OVERDUE = ErrorInfo(ErrorCategory.DEADLINE_EXCEEDED, "The deadline passed before the work was done.", code="deadline")
 NEVER_STARTED = ErrorInfo(
-    ErrorCategory.DEADLINE_EXCEEDED, "The work could not be started in the time its operation allows.", code="queue-limit"
+    ErrorCategory.DEADLINE_EXCEEDED,
+    "The work could not be started in the time its operation allows.",
+    code="queue-limit",
 )
 
 
@@ -123,9 +126,9 @@ def settle(outcome: Outcome, tally: Tally, policy: Policy, now: InstantMs, jitte
     """
     match outcome:
         case Succeeded(result):
-            return Finish(Status.SUCCEEDED, "succeeded", result=result)
+            return Finish(Status.SUCCEEDED, "succeeded", tally.counted_attempts, result=result)
         case Cancelled():
-            return Finish(Status.CANCELLED, "cancelled")
+            return Finish(Status.CANCELLED, "cancelled", tally.counted_attempts)
         case Failed(error, is_retryable):
             settlement = _failed(error, is_retryable, tally, policy, now, jitter)
         case RetryLater(delay_s):
@@ -138,7 +141,7 @@ def settle(outcome: Outcome, tally: Tally, policy: Policy, now: InstantMs, jitte
         case _:
             assert_never(outcome)
     if tally.is_cancel_requested:
-        return Finish(Status.CANCELLED, "cancelled", error=None)
+        return Finish(Status.CANCELLED, settlement.outcome, settlement.counted_attempts, error=settlement.error)
     return settlement
 
 
@@ -146,22 +149,22 @@ def _failed(
     error: ErrorInfo, is_retryable: bool, tally: Tally, policy: Policy, now: InstantMs, jitter: float
 ) -> Settlement:
     if not is_retryable:
-        return Finish(Status.FAILED, "failed", error=error, is_dead_letter=True)
+        return Finish(Status.FAILED, "failed", tally.counted_attempts, error=error, is_dead_letter=True)
     return _retry("failed", error, policy.backoff.delay_s(tally.counted_attempts, jitter), tally, now)
 
 
 def _retry(outcome: str, error: ErrorInfo, delay_s: float, tally: Tally, now: InstantMs) -> Settlement:
     available_at = now + round(delay_s * 1000)
     if tally.counted_attempts >= tally.max_attempts or tally.attempt >= limits.STARTS_MAX:
-        return Finish(Status.FAILED, outcome, error=error, is_dead_letter=True)
+        return Finish(Status.FAILED, outcome, tally.counted_attempts, error=error, is_dead_letter=True)
     if tally.deadline_at is not None and available_at >= tally.deadline_at:
-        return Finish(Status.FAILED, outcome, error=error, is_dead_letter=True)
+        return Finish(Status.FAILED, outcome, tally.counted_attempts, error=error, is_dead_letter=True)
     return Requeue(available_at, outcome, tally.counted_attempts, tally.crashes, error=error)
 
 
 def _released(delay_s: float, tally: Tally, now: InstantMs) -> Settlement:
     if tally.attempt >= limits.STARTS_MAX:
-        return Finish(Status.FAILED, "released", error=LOST, is_dead_letter=True)
+        return Finish(Status.FAILED, "released", tally.counted_attempts - 1, error=LOST, is_dead_letter=True)
     return Requeue(now + round(delay_s * 1000), "released", tally.counted_attempts - 1, tally.crashes)
 
 
@@ -169,8 +172,8 @@ def _lost(lost: Lost, tally: Tally, policy: Policy, now: InstantMs, jitter: floa
     crashes = tally.crashes + 1
     counted = tally.counted_attempts if lost.is_blamed else tally.counted_attempts - 1
     if counted >= tally.max_attempts or crashes >= limits.CRASHES_MAX or tally.attempt >= limits.STARTS_MAX:
-        return Finish(Status.FAILED, "worker_lost", error=LOST, is_dead_letter=True)
+        return Finish(Status.FAILED, "worker_lost", counted, error=LOST, is_dead_letter=True)
     if tally.deadline_at is not None and now >= tally.deadline_at:
-        return Finish(Status.FAILED, "worker_lost", error=DEADLINE, is_dead_letter=True)
+        return Finish(Status.FAILED, "worker_lost", counted, error=OVERDUE, is_dead_letter=True)
     delay_s = policy.backoff.delay_s(max(counted, 1), jitter) if lost.is_blamed else 0.0
     return Requeue(now + round(delay_s * 1000), "worker_lost", counted, crashes, is_alone=lost.is_suspect, error=LOST)

@@ -168,9 +168,7 @@ class WakeUpSource(Protocol):
         ...
 
 
-class Store(
-    AcceptanceStore, ClaimStore, ReadingStore, CommandStore, OutboxStore, UpkeepStore, WakeUpSource, Protocol
-):
+class Store(AcceptanceStore, ClaimStore, ReadingStore, CommandStore, OutboxStore, UpkeepStore, WakeUpSource, Protocol):
     """All of it, with its clock and its life."""
 
     clock: Clock

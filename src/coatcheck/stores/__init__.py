@@ -1,0 +1,1 @@
+"""The engines: independent siblings, each complete by itself."""

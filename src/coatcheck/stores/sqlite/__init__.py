@@ -1,0 +1,1 @@
+"""The embedded engine: one SQLite file, durable at every commit."""

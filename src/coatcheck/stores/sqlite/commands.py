@@ -1,0 +1,128 @@
+"""What clients and operators do to jobs that exist: cancel, erase, redrive."""
+
+from dataclasses import replace
+
+from coatcheck.core.job import InstantMs, JobRecord
+from coatcheck.core.policy import Policies
+from coatcheck.core.states import Status
+from coatcheck.store.records import (
+    CancelAnswer,
+    CancelDisposition,
+    EraseDisposition,
+    RedriveRefusal,
+    Redriving,
+    Tombstone,
+    WakeUpKind,
+)
+from coatcheck.stores.sqlite.acceptance import insert
+from coatcheck.stores.sqlite.facet import Facet
+from coatcheck.stores.sqlite.queue import Place, take_waiting
+from coatcheck.stores.sqlite.retention import bury
+from coatcheck.stores.sqlite.settling import Ending, changed, end_job
+from coatcheck.stores.sqlite.transaction import Transaction
+
+
+class Commands(Facet):
+    """The engine's CommandStore."""
+
+    async def cancel_job(
+        self, tenant: str, job_id: str, reason: str | None, policies: Policies, now: InstantMs
+    ) -> CancelAnswer | Tombstone | None:
+        return await self._writer.run(lambda transaction: _cancel(transaction, (tenant, job_id), reason, policies, now))
+
+    async def erase_job(self, tenant: str, job_id: str, now: InstantMs) -> EraseDisposition | None:
+        return await self._writer.run(lambda transaction: _erase(transaction, tenant, job_id, now))
+
+    async def redrive_job(self, redriving: Redriving) -> JobRecord | RedriveRefusal:
+        return await self._writer.run(lambda transaction: _redrive(transaction, redriving))
+
+
+def _find(transaction: Transaction, tenant: str, job_id: str, now: InstantMs) -> JobRecord | Tombstone | None:
+    job = transaction.job(job_id, now)
+    if job is not None and job.tenant == tenant:
+        if job.expires_at is not None and job.expires_at <= now:
+            return Tombstone(job.id, job.operation, job.expires_at)
+        return job
+    row = transaction.row("find_tombstone", tenant=tenant, job_id=job_id, now=now)
+    return None if row is None else Tombstone(*row)
+
+
+def _cancel(
+    transaction: Transaction, named: tuple[str, str], reason: str | None, policies: Policies, now: InstantMs
+) -> CancelAnswer | Tombstone | None:
+    job = _find(transaction, *named, now)
+    if job is None or isinstance(job, Tombstone):
+        return job
+    if job.status is Status.CANCELLED:
+        return CancelAnswer(CancelDisposition.ALREADY_CANCELLED, job)
+    if job.status.is_final:
+        return CancelAnswer(CancelDisposition.ALREADY_FINISHED, job)
+    moving = take_waiting(transaction, Place(job.operation, job.tenant, job.priority, job.id))
+    if moving is not None:
+        policy = policies.of(job.operation)
+        ending = Ending(Status.CANCELLED, policy, moving, is_cancel_requested=True, cancel_reason=reason)
+        return CancelAnswer(CancelDisposition.CANCELLED, end_job(transaction, job.id, ending, now))
+    if transaction.run("request_cancel", job_id=job.id, reason=reason, now=now):
+        job = changed(transaction, job.id, None, now)
+    transaction.fault_point("cancel-stored")
+    transaction.hint(WakeUpKind.CANCEL, job.id)
+    return CancelAnswer(CancelDisposition.REQUESTED, job)
+
+
+def _erase(transaction: Transaction, tenant: str, job_id: str, now: InstantMs) -> EraseDisposition | None:
+    job = _find(transaction, tenant, job_id, now)
+    if job is None:
+        return None
+    if isinstance(job, Tombstone):
+        return EraseDisposition.ALREADY_GONE
+    if not job.status.is_final:
+        return EraseDisposition.NOT_FINISHED
+    bury(transaction, job_id, now)
+    transaction.hint(WakeUpKind.CHANGED, job_id)
+    return EraseDisposition.ERASED
+
+
+def _redrive(transaction: Transaction, redriving: Redriving) -> JobRecord | RedriveRefusal:
+    now = redriving.created_at
+    job = _find(transaction, redriving.tenant, redriving.job_id, now)
+    if not isinstance(job, JobRecord):
+        return RedriveRefusal.NOT_FOUND
+    if job.status is not Status.FAILED:
+        return RedriveRefusal.NOT_FAILED
+    if job.redriven_as is not None:
+        again = _find(transaction, redriving.tenant, job.redriven_as, now)
+        return again if isinstance(again, JobRecord) else RedriveRefusal.NOT_FOUND
+    transaction.run("mark_redriven", job_id=job.id, tenant=job.tenant, new_job_id=redriving.new_job_id, now=now)
+    transaction.hint(WakeUpKind.CHANGED, job.id)
+    transaction.fault_point("redrive-half")
+    new_job = _again(job, redriving)
+    insert(transaction, new_job, key_expires_at=None)
+    transaction.run("copy_payload", job_id=job.id, new_job_id=new_job.id)
+    return new_job
+
+
+def _again(job: JobRecord, redriving: Redriving) -> JobRecord:
+    """A new life for a failed job: the same request and chain, none of its history."""
+    now = redriving.created_at
+    return replace(
+        job,
+        id=redriving.new_job_id,
+        status=Status.QUEUED,
+        version=1,
+        attempt=0,
+        counted_attempts=0,
+        created_at=now,
+        updated_at=now,
+        available_at=now,
+        started_at=None,
+        finished_at=None,
+        deadline_at=None,
+        expires_at=None,
+        result_expires_at=None,
+        cancel_requested=False,
+        cancel_reason=None,
+        error=None,
+        dead_lettered_at=None,
+        redrive_of=job.id,
+        redriven_as=None,
+    )

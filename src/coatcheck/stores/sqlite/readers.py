@@ -1,0 +1,85 @@
+"""Reading without waiting for the writer: WAL gives every reader the last commit.
+
+Reads of one job are answered on the event loop, where they take microseconds; lists and measures, whose length is
+somebody else's choice, in threads.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeVar
+
+import apsw
+
+from coatcheck.stores.sqlite.connection import open_reader, store_errors
+from coatcheck.stores.sqlite.rows import Row
+from coatcheck.stores.sqlite.statements import sql
+
+T = TypeVar("T")
+
+READER_THREADS = 2
+
+
+class Snapshot:
+    """Statements by name on a connection that only reads."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+
+    def row(self, statement: str, /, **values: Any) -> Row | None:
+        """The first row, or None."""
+        rows = self._connection.execute(sql(statement), values).fetchall()
+        return rows[0] if rows else None
+
+    def rows(self, statement: str, /, **values: Any) -> list[Row]:
+        """All rows; every statement that can return many has a limit."""
+        return self._connection.execute(sql(statement), values).fetchall()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+    def __enter__(self) -> "Snapshot":
+        self._connection.execute("BEGIN")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.execute("ROLLBACK")
+
+
+class Readers:
+    """One connection for the event loop, one for each reader thread."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._inline = Snapshot(open_reader(path))
+        self._connections: list[apsw.Connection] = []
+        self._local = threading.local()
+        self._pool = ThreadPoolExecutor(READER_THREADS, "coatcheck-reader", initializer=self._open_thread)
+
+    def here(self, read: Callable[[Snapshot], T]) -> T:
+        """Read a few rows by key, on the event loop."""
+        with store_errors(self._path):
+            return read(self._inline)
+
+    async def aside(self, read: Callable[[Snapshot], T]) -> T:
+        """Read in a thread, all statements in one snapshot."""
+        return await asyncio.get_running_loop().run_in_executor(self._pool, self._read, read)
+
+    async def close(self) -> None:
+        """Wait for the reads under way and close every connection."""
+        await asyncio.to_thread(self._pool.shutdown)
+        for connection in self._connections:
+            connection.close()
+        self._inline.close()
+
+    def _open_thread(self) -> None:
+        connection = open_reader(self._path)
+        self._connections.append(connection)
+        self._local.snapshot = Snapshot(connection)
+
+    def _read(self, read: Callable[[Snapshot], T]) -> T:
+        with store_errors(self._path), self._local.snapshot as snapshot:
+            return read(snapshot)

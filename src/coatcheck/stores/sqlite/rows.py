@@ -1,0 +1,111 @@
+"""From rows to records: no row leaves the engine."""
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from coatcheck.core.errors import ErrorCategory, ErrorInfo
+from coatcheck.core.job import AttemptRecord, JobRecord, Progress, ResultInfo
+from coatcheck.core.states import Status
+
+Row: TypeAlias = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Moving:
+    """What moves with an open job through ready, scheduled and lease."""
+
+    available_at: int
+    version: int
+    attempt: int
+    counted_attempts: int
+    crashes: int
+    is_alone: bool
+    started_at: int | None
+
+    @classmethod
+    def from_row(cls, row: Row) -> "Moving":
+        available_at, version, attempt, counted_attempts, crashes, is_alone, started_at = row
+        return cls(available_at, version, attempt, counted_attempts, crashes, bool(is_alone), started_at)
+
+
+@dataclass(frozen=True, slots=True)
+class EndedLease:
+    """A lease row that was just deleted: who deleted it writes what follows."""
+
+    operation: str
+    tenant: str
+    priority: int
+    available_at: int
+    version: int
+    attempt: int
+    counted_attempts: int
+    crashes: int
+    started_at: int
+    attempt_started_at: int
+    cancel_requested: int
+    cancel_reason: str | None
+
+
+def job_from_row(row: Row) -> JobRecord:
+    """A row of find_job or find_any_job."""
+    (
+        *head, progress_fraction, progress_message, cancel_requested, cancel_reason,
+        category, detail, code, operator_detail, dead_lettered_at, traceparent, redrive_of, redriven_as,
+        result_type, result_bytes, inline,
+    ) = row  # fmt: skip
+    return JobRecord(
+        id=head[0],
+        tenant=head[1],
+        operation=head[2],
+        operation_version=head[3],
+        status=Status(head[4]),
+        version=head[5],
+        attempt=head[6],
+        counted_attempts=head[7],
+        max_attempts=head[8],
+        priority=head[9],
+        created_at=head[10],
+        updated_at=head[11],
+        available_at=head[12],
+        correlation_id=head[13],
+        chain_id=head[14],
+        started_at=head[15],
+        finished_at=head[16],
+        deadline_at=head[17],
+        expires_at=head[18],
+        result_expires_at=head[19],
+        progress=progress_from(progress_fraction, progress_message),
+        cancel_requested=bool(cancel_requested),
+        cancel_reason=cancel_reason,
+        error=error_from(category, detail, code, operator_detail),
+        dead_lettered_at=dead_lettered_at,
+        traceparent=traceparent,
+        redrive_of=redrive_of,
+        redriven_as=redriven_as,
+        result=None if result_type is None else ResultInfo(result_type, result_bytes, inline),
+    )
+
+
+def progress_from(fraction: float | None, message: str | None) -> Progress | None:
+    """No progress was told where both parts are NULL."""
+    return None if fraction is None and message is None else Progress(fraction, message)
+
+
+def error_from(category: str | None, detail: str, code: str | None, operator_detail: str | None) -> ErrorInfo | None:
+    """The error of a failed job or attempt."""
+    return None if category is None else ErrorInfo(ErrorCategory(category), detail, code, operator_detail)
+
+
+def error_values(error: ErrorInfo | None) -> dict[str, str | None]:
+    """The four error columns."""
+    return {
+        "error_category": None if error is None else error.category.value,
+        "error_detail": None if error is None else error.detail,
+        "error_code": None if error is None else error.code,
+        "error_operator_detail": None if error is None else error.operator_detail,
+    }
+
+
+def attempt_from_row(row: Row) -> AttemptRecord:
+    """A row of list_attempts."""
+    return AttemptRecord(row[0], row[1], row[2], row[3], error_from(row[4], row[5], row[6], row[7]))

@@ -1,0 +1,1 @@
+DELETE FROM attempt WHERE job_id = :job_id

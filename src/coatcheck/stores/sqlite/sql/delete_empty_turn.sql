@@ -1,0 +1,1 @@
+DELETE FROM turn WHERE operation = :operation AND tenant = :tenant AND waiting = 0

@@ -1,0 +1,1 @@
+DELETE FROM job WHERE id = :job_id AND status IS NOT NULL RETURNING chain_id

@@ -1,0 +1,1 @@
+DELETE FROM payload WHERE job_id = :job_id

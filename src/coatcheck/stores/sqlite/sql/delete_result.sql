@@ -1,0 +1,1 @@
+DELETE FROM result WHERE job_id = :job_id

@@ -1,0 +1,1 @@
+INSERT INTO payload (job_id, body) VALUES (:job_id, :body)

@@ -1,0 +1,3 @@
+INSERT INTO tombstone (job_id, tenant, operation, expired_at, kept_until)
+SELECT id, tenant, operation, :expired_at, tombstone_until
+FROM job WHERE id = :job_id AND status IS NOT NULL

@@ -1,0 +1,1 @@
+SELECT job_id, token, beat FROM lease

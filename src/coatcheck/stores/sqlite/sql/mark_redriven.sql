@@ -1,0 +1,3 @@
+-- Once only: a second redrive finds the link and follows it.
+UPDATE job SET redriven_as = :new_job_id, version = version + 1, updated_at = :now
+WHERE id = :job_id AND tenant = :tenant AND status = 'failed' AND redriven_as IS NULL

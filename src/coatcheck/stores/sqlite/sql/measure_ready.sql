@@ -1,0 +1,1 @@
+SELECT operation, sum(waiting) FROM turn GROUP BY operation

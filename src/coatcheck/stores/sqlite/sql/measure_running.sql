@@ -1,0 +1,1 @@
+SELECT operation, count(*) FROM lease GROUP BY operation

@@ -1,0 +1,1 @@
+SELECT operation, count(*) FROM scheduled GROUP BY operation

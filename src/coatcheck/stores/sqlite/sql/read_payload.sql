@@ -1,0 +1,1 @@
+SELECT body FROM payload WHERE job_id = :job_id

@@ -1,0 +1,1 @@
+SELECT DISTINCT operation FROM turn

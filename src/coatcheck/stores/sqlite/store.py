@@ -1,0 +1,92 @@
+"""The embedded store: the engine's parts as one object, opened and closed as a whole."""
+
+import itertools
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+
+import apsw
+
+from coatcheck.core.faults import FaultPoint, no_fault
+from coatcheck.store.clock import Clock, SystemClock
+from coatcheck.store.records import WakeUp
+from coatcheck.stores.sqlite.acceptance import Acceptances
+from coatcheck.stores.sqlite.claims import Claiming
+from coatcheck.stores.sqlite.commands import Commands
+from coatcheck.stores.sqlite.config import SqliteConfig
+from coatcheck.stores.sqlite.connection import (
+    migrate,
+    open_writer,
+    refuse_damage,
+    refuse_unsafe_place,
+    store_errors,
+)
+from coatcheck.stores.sqlite.outbox import Outbox, RelayTurn
+from coatcheck.stores.sqlite.readers import Readers
+from coatcheck.stores.sqlite.reading import Reading
+from coatcheck.stores.sqlite.turnstile import Turnstile
+from coatcheck.stores.sqlite.upkeep import BeatWatch, Sweeping
+from coatcheck.stores.sqlite.wakeups import WakeUps
+from coatcheck.stores.sqlite.writer import Writer, WriterParts
+
+
+class SqliteStore(Acceptances, Claiming, Reading, Commands, Outbox, Sweeping):
+    """One SQLite file as a Store.
+
+    Every process that opens the file has its own writer thread; they take turns. All of it belongs to the event
+    loop on which `open` was awaited.
+    """
+
+    def __init__(self, config: SqliteConfig, clock: Clock | None = None, fault_point: FaultPoint = no_fault) -> None:
+        self.clock = clock or SystemClock()
+        self._config = config
+        self._fault_point = fault_point
+        self._beats = BeatWatch(config.lease_s)
+        self._rounds = itertools.count()
+
+    async def open(self) -> None:
+        path = self._config.path
+        refuse_unsafe_place(path)
+        async with AsyncExitStack() as opened:
+            turnstile = Turnstile(path)
+            opened.callback(turnstile.close)
+            connection = self._open_file(turnstile)
+            opened.callback(connection.close)
+            self._relay_turn = RelayTurn(path)
+            opened.callback(self._relay_turn.close)
+            self._readers = Readers(path)
+            opened.push_async_callback(self._readers.close)
+            self._wakeups = WakeUps(path)
+            opened.callback(self._wakeups.close)
+            self._writer = Writer(self._writer_parts(connection, turnstile))
+            opened.push_async_callback(self._writer.close)
+            self._opened = opened.pop_all()
+
+    async def close(self) -> None:
+        await self._opened.aclose()
+
+    def listen(self, callback: Callable[[WakeUp], None]) -> Callable[[], None]:
+        """See WakeUpSource."""
+        return self._wakeups.listen(callback)
+
+    def _open_file(self, turnstile: Turnstile) -> apsw.Connection:
+        path = self._config.path
+        with turnstile, store_errors(path):
+            connection = open_writer(path)
+            try:
+                refuse_damage(connection, path)
+                migrate(connection, path, self._config.app_name)
+            except BaseException:
+                connection.close()
+                raise
+            return connection
+
+    def _writer_parts(self, connection: apsw.Connection, turnstile: Turnstile) -> WriterParts:
+        return WriterParts(
+            connection,
+            turnstile,
+            self._config.events,
+            self._fault_point,
+            self._wakeups.publish,
+            self.clock,
+            self._config.observe_commit,
+        )

@@ -1,0 +1,137 @@
+"""Sweeps: each bounded, each guarded row by row, so that any number of processes may run them."""
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from coatcheck.core.job import InstantMs
+from coatcheck.core.outcome import Lost
+from coatcheck.core.policy import Policies
+from coatcheck.store.records import Promotion, Prunable
+from coatcheck.stores.sqlite.claims import overdue_ending
+from coatcheck.stores.sqlite.facet import Facet
+from coatcheck.stores.sqlite.queue import Place, next_due_at, promote, take_waiting
+from coatcheck.stores.sqlite.retention import bury
+from coatcheck.stores.sqlite.rows import EndedLease
+from coatcheck.stores.sqlite.settling import Settling, end_job, settle_lease
+from coatcheck.stores.sqlite.transaction import Transaction
+
+_JITTER_BITS = 53
+_PRUNING = {
+    Prunable.RESULTS: "delete_results",
+    Prunable.TOMBSTONES: "delete_tombstones",
+    Prunable.KEYS: "delete_keys",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A heartbeat as a rescuer first saw it, on its own monotonic clock."""
+
+    beat: int
+    since_s: float
+
+
+class BeatWatch:
+    """Tells which leases have stood still for a lease time, by what this process saw itself.
+
+    No wall clock is compared. A watcher that was itself stopped (a paused process) forgets what it saw: its own
+    absence must not count as the workers' silence.
+    """
+
+    def __init__(self, lease_s: float) -> None:
+        self._lease_s = lease_s
+        self._seen: dict[tuple[str, str], Seen] = {}
+        self._looked_at_s: float | None = None
+
+    def silent(self, leases: Sequence[tuple[str, str, int]], now_s: float) -> list[tuple[str, str, int]]:
+        """Of (job id, token, beat), those whose beat has not moved for a lease time."""
+        was_away = self._looked_at_s is not None and now_s - self._looked_at_s > self._lease_s / 2
+        before = {} if was_away else self._seen
+        self._looked_at_s = now_s
+        self._seen = {}
+        silent = []
+        for job_id, token, beat in leases:
+            seen = before.get((job_id, token))
+            if seen is None or seen.beat != beat:
+                seen = Seen(beat, now_s)
+            self._seen[job_id, token] = seen
+            if now_s - seen.since_s >= self._lease_s:
+                silent.append((job_id, token, beat))
+        return silent
+
+
+class Sweeping(Facet):
+    """The engine's UpkeepStore."""
+
+    _beats: BeatWatch
+
+    async def promote_due(self, now: InstantMs, limit: int) -> Promotion:
+        def act(transaction: Transaction) -> Promotion:
+            return Promotion(promote(transaction, now, limit), next_due_at(transaction))
+
+        return await self._writer.run(act)
+
+    async def rescue_leases(self, policies: Policies, now: InstantMs, limit: int) -> int:
+        leases = await self._readers.aside(lambda snapshot: snapshot.rows("list_leases"))
+        silent = self._beats.silent([(row[0], row[1], row[2]) for row in leases], self.clock.monotonic_s())
+        if not silent:
+            return 0
+        self._fault_point("reap-selected")
+        return await self._writer.run(lambda transaction: _rescue(transaction, silent[:limit], policies, now))
+
+    async def expire_overdue(self, policies: Policies, now: InstantMs, limit: int) -> int:
+        return await self._writer.run(lambda transaction: _expire(transaction, policies, now, limit))
+
+    async def prune_expired(self, what: Prunable, now: InstantMs, limit: int) -> int:
+        if what is Prunable.JOBS:
+            return await self._writer.run(lambda transaction: _prune_jobs(transaction, now, limit))
+        statement = _PRUNING[what]
+        return await self._writer.run(lambda transaction: transaction.run(statement, now=now, limit=limit))
+
+
+def _rescue(
+    transaction: Transaction, silent: Sequence[tuple[str, str, int]], policies: Policies, now: InstantMs
+) -> int:
+    rescued = 0
+    for job_id, token, beat in silent:
+        row = transaction.row("rescue_lease", job_id=job_id, token=token, beat=beat)
+        if row is None:
+            continue
+        lease = EndedLease(*row)
+        jitter = secrets.randbits(_JITTER_BITS) / (1 << _JITTER_BITS)
+        settling = Settling(Lost(is_blamed=True, is_suspect=False), policies.of(lease.operation), jitter)
+        settle_lease(transaction, job_id, lease, settling, now)
+        transaction.fault_point("reap-updated")
+        rescued += 1
+    return rescued
+
+
+def _expire(transaction: Transaction, policies: Policies, now: InstantMs, limit: int) -> int:
+    job_ids = [row[0] for row in transaction.rows("overdue_by_deadline", now=now, limit=limit)]
+    for (operation,) in transaction.rows("waiting_operations"):
+        limit_s = policies.of(operation).queue_limit_s
+        if limit_s is not None and len(job_ids) < limit:
+            latest = now - round(limit_s * 1000)
+            left = limit - len(job_ids)
+            rows = transaction.rows("overdue_by_queue_limit", operation=operation, latest=latest, limit=left)
+            job_ids.extend(row[0] for row in rows)
+    return sum(_expire_one(transaction, job_id, policies, now) for job_id in dict.fromkeys(job_ids))
+
+
+def _expire_one(transaction: Transaction, job_id: str, policies: Policies, now: InstantMs) -> int:
+    job = transaction.job(job_id, now)
+    if job is None:
+        return 0
+    moving = take_waiting(transaction, Place(job.operation, job.tenant, job.priority, job.id))
+    if moving is None:
+        return 0
+    ending = overdue_ending(job, moving, policies.of(job.operation), now)
+    assert ending is not None, "only overdue jobs were selected"
+    end_job(transaction, job_id, ending, now)
+    return 1
+
+
+def _prune_jobs(transaction: Transaction, now: InstantMs, limit: int) -> int:
+    job_ids = [row[0] for row in transaction.rows("expired_jobs", now=now, limit=limit)]
+    return sum(bury(transaction, job_id, now) for job_id in job_ids)
