@@ -38,9 +38,7 @@ class Claiming(Facet):
         operations = sorted(request.slots_by_operation)
         start = next(self._rounds) % max(len(operations), 1)
         rotated = operations[start:] + operations[:start]
-        claims = await self._writer.run(lambda transaction: claim(transaction, request, rotated, now))
-        self._fault_point("claimed-before-start")
-        return claims
+        return await self._writer.run(lambda transaction: claim(transaction, request, rotated, now))
 
     async def extend_leases(self, beats: Sequence[Beat], now: InstantMs) -> Sequence[BeatAnswer]:
         if not beats:
@@ -51,7 +49,6 @@ class Claiming(Facet):
         job = await self._writer.run(lambda transaction: finish(transaction, finishing, now))
         if job is None:
             raise LeaseLost(finishing.lease.job_id)
-        self._fault_point("complete-after-commit")
         return Finished(job)
 
     async def record_effect(self, lease: Lease, name: str, value: bytes, now: InstantMs) -> bytes:
@@ -136,22 +133,21 @@ def _claim_next(
         # A turn without ready work would stand at the head for ever.
         transaction.run("drop_turn", operation=operation, tenant=tenant)
         return None
-    place = Place(operation, tenant, row[1], row[0])
+    priority, job_id, deadline_at = row
+    place = Place(operation, tenant, priority, job_id)
     moving = take_ready(transaction, place)
     assert moving is not None, "the row was read in this transaction"
     transaction.run("advance_turn", operation=operation, tenant=tenant)
     transaction.run("delete_empty_turn", operation=operation, tenant=tenant)
-    job = transaction.job(place.job_id, now)
-    assert job is not None, "a ready row has its job"
-    overdue = overdue_ending(job, moving, policy, now)
+    overdue = overdue_ending(deadline_at, moving, policy, now)
     if overdue is not None:
-        return end_job(transaction, job.id, overdue, now)
+        return end_job(transaction, job_id, overdue, now)
     return _lease(transaction, worker_id, place, moving, now)
 
 
-def overdue_ending(job: JobRecord, moving: Moving, policy: Policy, now: InstantMs) -> Ending | None:
+def overdue_ending(deadline_at: InstantMs | None, moving: Moving, policy: Policy, now: InstantMs) -> Ending | None:
     """How a waiting job ends that came too late to start, or None where it may start."""
-    if job.deadline_at is not None and job.deadline_at <= now:
+    if deadline_at is not None and deadline_at <= now:
         return Ending(Status.FAILED, policy, moving, error=OVERDUE, is_dead_letter=True)
     limit_s = policy.queue_limit_s
     if limit_s is not None and moving.attempt == 0 and moving.available_at + limit_s * 1000 <= now:

@@ -1,5 +1,6 @@
 """Sweeps: each bounded, each guarded row by row, so that any number of processes may run them."""
 
+import math
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -112,7 +113,7 @@ def _expire(transaction: Transaction, policies: Policies, now: InstantMs, limit:
     for (operation,) in transaction.rows("waiting_operations"):
         limit_s = policies.of(operation).queue_limit_s
         if limit_s is not None and len(job_ids) < limit:
-            latest = now - round(limit_s * 1000)
+            latest = now - math.ceil(limit_s * 1000)
             left = limit - len(job_ids)
             rows = transaction.rows("overdue_by_queue_limit", operation=operation, latest=latest, limit=left)
             job_ids.extend(row[0] for row in rows)
@@ -126,7 +127,7 @@ def _expire_one(transaction: Transaction, job_id: str, policies: Policies, now: 
     moving = take_waiting(transaction, Place(job.operation, job.tenant, job.priority, job.id))
     if moving is None:
         return 0
-    ending = overdue_ending(job, moving, policies.of(job.operation), now)
+    ending = overdue_ending(job.deadline_at, moving, policies.of(job.operation), now)
     assert ending is not None, "only overdue jobs were selected"
     end_job(transaction, job_id, ending, now)
     return 1

@@ -1,6 +1,6 @@
-SELECT
-    r.job_id, r.priority, r.available_at, r.version, r.attempt, r.counted_attempts, r.crashes, r.is_alone, r.started_at
+SELECT r.priority, r.job_id, j.deadline_at
 FROM ready AS r
+JOIN job AS j ON j.id = r.job_id
 WHERE r.operation = :operation AND r.tenant = :tenant
 ORDER BY r.priority, r.job_id
 LIMIT 1

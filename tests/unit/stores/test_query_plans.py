@@ -1,0 +1,63 @@
+"""Plans are pinned: a hot statement seeks by the index that was made for it and never scans or sorts a table."""
+
+from pathlib import Path
+
+import pytest
+
+from coatcheck.stores.sqlite.connection import migrate, open_writer
+from coatcheck.stores.sqlite.statements import sql
+
+SEEKS = {
+    "find_key": ["idempotency_key USING PRIMARY KEY (tenant=? AND operation=? AND key=?)"],
+    "next_turn": ["turn USING COVERING INDEX turn_in_order (operation=?)"],
+    "join_turns": ["turn USING COVERING INDEX turn_in_order (operation=?)"],
+    "next_ready": ["r USING PRIMARY KEY (operation=? AND tenant=?)", "j USING PRIMARY KEY (id=?)"],
+    "delete_ready": ["ready USING PRIMARY KEY (operation=? AND tenant=? AND priority=? AND job_id=?)"],
+    "delete_scheduled": ["scheduled USING COVERING INDEX scheduled_by_job (job_id=?)"],
+    "due_jobs": ["scheduled USING PRIMARY KEY (available_at<?)"],
+    "next_due": ["scheduled USING PRIMARY KEY"],
+    "beat": ["lease USING PRIMARY KEY (job_id=?)"],
+    "end_lease": ["lease USING PRIMARY KEY (job_id=?)"],
+    "rescue_lease": ["lease USING PRIMARY KEY (job_id=?)"],
+    "finish_job": ["job USING PRIMARY KEY (id=?)"],
+    "find_job": [
+        "j USING PRIMARY KEY (id=?)",
+        "l USING PRIMARY KEY (job_id=?) LEFT-JOIN",
+        "r USING PRIMARY KEY (operation=? AND tenant=? AND priority=? AND job_id=?) LEFT-JOIN",
+        "s USING INDEX scheduled_by_job (job_id=?) LEFT-JOIN",
+        "result USING PRIMARY KEY (job_id=?)",
+    ],
+    "list_open": ["job USING COVERING INDEX job_by_tenant (tenant=? AND operation=? AND status=? AND id<?)"],
+    "list_finished": ["job USING INDEX job_by_tenant (tenant=? AND operation=? AND status=? AND id<?)"],
+    "list_queued": [
+        "j USING COVERING INDEX job_by_tenant (tenant=? AND operation=? AND status=? AND id<?)",
+        "l USING PRIMARY KEY (job_id=?)",
+    ],
+    "overdue_by_deadline": ["d USING PRIMARY KEY (deadline_at<?)", "l USING PRIMARY KEY (job_id=?)"],
+    "overdue_by_queue_limit": [
+        "ready USING COVERING INDEX ready_by_age (operation=? AND attempt=? AND available_at<?)"
+    ],
+    "expired_jobs": ["job USING COVERING INDEX job_by_expiry (expires_at>? AND expires_at<?)"],
+    "delete_results": ["result USING PRIMARY KEY (job_id=?)", "result USING COVERING INDEX result_by_expiry (expires_at<?)"],
+    "delete_tombstones": [
+        "tombstone USING PRIMARY KEY (job_id=?)",
+        "tombstone USING COVERING INDEX tombstone_by_end (kept_until<?)",
+    ],
+}
+
+
+@pytest.mark.parametrize("name", SEEKS)
+def test_a_hot_statement_seeks(name: str, tmp_path: Path) -> None:
+    connection = open_writer(tmp_path / "jobs.db")
+    migrate(connection, tmp_path / "jobs.db", "shop")
+    plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {sql(name)}", Zeros())]
+    seeks = [step.removeprefix("SEARCH ") for step in plan if step.startswith("SEARCH")]
+    assert seeks == SEEKS[name]
+    assert not [step for step in plan if step.startswith("SCAN") or "TEMP B-TREE" in step]
+
+
+class Zeros(dict[str, int]):
+    """Binds every parameter; plans do not depend on values."""
+
+    def __missing__(self, key: str) -> int:
+        return 0
