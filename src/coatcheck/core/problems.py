@@ -87,7 +87,7 @@ _KINDS = (
         (400,),
         "An idempotency key is required",
         "This operation accepts work only with an Idempotency-Key header, so that a retry cannot do it twice.",
-        "Send Idempotency-Key with a value of your own that is new for each piece of work, and the same for each retry.",
+        "Send Idempotency-Key with a value of your own, new for each piece of work and the same for each retry.",
     ),
     ProblemKind(
         "invalid-cursor",

@@ -1,0 +1,1 @@
+"""One commit: the only caller of the store's accept_job."""

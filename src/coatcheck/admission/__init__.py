@@ -1,0 +1,1 @@
+"""May it enter? Decides on a submission and writes nothing."""

@@ -1,0 +1,43 @@
+"""What comes with a body, and what an admitted submission is."""
+
+from dataclasses import dataclass
+
+from coatcheck.core.job import InstantMs
+
+
+@dataclass(frozen=True, slots=True)
+class SubmissionOptions:
+    """What a client asks for beside the body. None: not asked for.
+
+    `start_after` and `deadline` are instants in ms; a start in the past means at once.
+    """
+
+    correlation_id: str
+    idempotency_key: str | None = None
+    start_after: InstantMs | None = None
+    deadline: InstantMs | None = None
+    priority: int | None = None
+    traceparent: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KeyOfBody:
+    """An idempotency key with the fingerprint of the body it came with."""
+
+    key: str
+    algorithm: str
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """A submission that may enter, as decided at `admitted_at`. `payload` is the body as received."""
+
+    payload: bytes
+    admitted_at: InstantMs
+    start_at: InstantMs
+    deadline_at: InstantMs | None
+    priority: int
+    correlation_id: str
+    traceparent: str | None
+    key: KeyOfBody | None
