@@ -1,0 +1,53 @@
+"""Every header of the contract's answers, as OpenAPI describes it."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from coatcheck.core import limits
+from coatcheck.http.openapi_schemas import Schema
+
+ANSWER_HEADERS: Final[Mapping[str, Schema]] = {
+    "Location": {
+        "description": "The job's own URL: read it to learn how the work is going.",
+        "schema": {"type": "string", "format": "uri-reference"},
+    },
+    "Retry-After": {
+        "description": "Seconds to wait before asking again, computed from what the queue is really doing.",
+        "schema": {"type": "integer", "minimum": 1, "maximum": 3600},
+    },
+    "ETag": {
+        "description": "Names this version of the answer. Send it back as `If-None-Match` to be told only of changes.",
+        "schema": {"type": "string", "pattern": '^(W/)?"[^"]*"$'},
+    },
+    "Sunset": {
+        "description": "When the finished job will be gone (RFC 8594), as an HTTP date.",
+        "schema": {"type": "string"},
+    },
+    "Preference-Applied": {
+        "description": "The preferences of `Prefer` that were honoured (RFC 7240).",
+        "schema": {"type": "string"},
+    },
+    "Idempotent-Replayed": {
+        "description": "`true` where the key had been used before: this is the job of the first submission.",
+        "schema": {"type": "string", "const": "true"},
+    },
+    "X-Correlation-ID": {
+        "description": "The request's correlation id, or a new one where none (or no valid one) was sent.",
+        "required": True,
+        "schema": {"type": "string", "pattern": f"^[!-~]{{1,{limits.CORRELATION_ID_CHARS_MAX}}}$"},
+    },
+    "Cache-Control": {
+        "description": "Who may keep the answer. Jobs are private and must be asked for again.",
+        "schema": {"type": "string"},
+    },
+    "Vary": {"description": "The request headers that the answer depends on.", "schema": {"type": "string"}},
+    "Link": {
+        "description": 'The next page as `rel="next"` (RFC 8288); absent on the last one.',
+        "schema": {"type": "string"},
+    },
+    "Allow": {"description": "The methods this path knows.", "required": True, "schema": {"type": "string"}},
+    "Content-Disposition": {
+        "description": "The name to save the result under, where its file has one (RFC 6266).",
+        "schema": {"type": "string"},
+    },
+}
