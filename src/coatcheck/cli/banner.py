@@ -1,0 +1,49 @@
+"""What `coatcheck serve` shows when it has started."""
+
+from rich.console import Console
+from rich.text import Text
+
+from coatcheck.app import App
+from coatcheck.cli.version import coatcheck_version
+from coatcheck.settings import Settings
+
+_NAME_WIDTH = 12
+_SUMMARY_CHARS_MAX = 60
+
+
+def print_banner(app: App, settings: Settings, url: str | None, console: Console | None = None) -> None:
+    """Tell where everything is. `url`: what the server listens on, None for nothing."""
+    console = Console(highlight=False, soft_wrap=True) if console is None else console
+    console.print()
+    console.print(Text.assemble(("Coatcheck", "bold"), f" ({coatcheck_version()}) serves ", (app.name, "bold")))
+    for name, value in _facts(app, settings, url):
+        console.print(Text.assemble((f"  {name}".ljust(_NAME_WIDTH), "dim"), value))
+    console.print(f"\n  Ctrl-C drains: running jobs have {settings.grace_s:g} s to finish. Twice stops at once.\n")
+
+
+def _facts(app: App, settings: Settings, url: str | None) -> list[tuple[str, Text]]:
+    is_api = "api" in settings.roles
+    facts = [(name, Text(value, "cyan")) for name, value in _places(settings, url, is_api)]
+    facts += [("Store", Text(settings.store)), ("Roles", Text(", ".join(settings.roles)))]
+    if "worker" in settings.roles:
+        runners = f"{settings.workers}, with up to {settings.concurrency} attempts at once in each"
+        facts.append(("Runners", Text(runners)))
+    if settings.events is not None:
+        facts.append(("Events", Text(settings.events)))
+    for operation in app.operations.values() if is_api else ():
+        summary = _shortened(operation.summary)
+        facts.append(("Operation", Text.assemble(("POST ", "green"), operation.path, (f"  {summary}", "dim"))))
+    return facts
+
+
+def _places(settings: Settings, url: str | None, is_api: bool) -> list[tuple[str, str]]:
+    if url is None:
+        return []
+    if not is_api:
+        return [("Metrics", f"{url}/metrics")]
+    public = [] if settings.public_url is None else [("Clients", settings.public_url)]
+    return [("API", url), *public, ("Docs", f"{url}/docs"), ("Metrics", f"{url}/metrics")]
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _SUMMARY_CHARS_MAX else text[: _SUMMARY_CHARS_MAX - 3] + "..."

@@ -1,0 +1,68 @@
+"""The `coatcheck` command. What goes wrong is told in one sentence on standard error, and the exit code is 2."""
+
+import sys
+import traceback
+
+import typer
+
+from coatcheck.cli.check import check
+from coatcheck.cli.config import config
+from coatcheck.cli.flags import with_settings
+from coatcheck.cli.openapi import openapi
+from coatcheck.cli.redrive import RedriveRefused, redrive
+from coatcheck.cli.serve import serve
+from coatcheck.cli.version import print_version
+from coatcheck.execution.app_ref import AppNotFound, load_app
+from coatcheck.runtime import StartRefused
+from coatcheck.settings import SettingsError
+from coatcheck.store.errors import StoreRefused, StoreUnavailable
+
+EXIT_REFUSED = 2
+EXIT_INTERRUPTED = 130
+_LOADER = load_app.__code__.co_filename
+_REFUSALS = (RedriveRefused, SettingsError, StartRefused, StoreRefused, StoreUnavailable)
+
+cli = typer.Typer(
+    name="coatcheck",
+    help="Turn a Python function into a durable asynchronous HTTP API: hand in work, keep the ticket, come back.",
+    epilog="Start with: coatcheck serve MODULE:APP. Each command tells more with --help.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+for _command in (serve, check, openapi, redrive):
+    cli.command()(with_settings(_command))
+cli.command()(config)
+cli.command("version")(print_version)
+
+
+def main() -> None:
+    """Run the command line and end the process."""
+    try:
+        code = cli(prog_name="coatcheck", standalone_mode=False)
+    except AppNotFound as error:
+        sys.exit(_refused(f"{error}{_place(error.__cause__)}"))
+    except _REFUSALS as error:
+        sys.exit(_refused(str(error)))
+    except (typer.Abort, KeyboardInterrupt):
+        sys.exit(EXIT_INTERRUPTED)
+    except Exception as error:
+        told = getattr(error, "format_message", None)
+        if told is None:
+            raise
+        sys.exit(_refused(str(told())))
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _place(cause: BaseException | None) -> str:
+    """Where in the user's module an import went wrong."""
+    frames = [] if cause is None else traceback.extract_tb(cause.__traceback__)
+    ours = [frame for frame in frames if not frame.filename.startswith("<frozen") and frame.filename != _LOADER]
+    return f" ({ours[-1].filename}, line {ours[-1].lineno})" if ours and isinstance(cause, Exception) else ""
+
+
+def _refused(sentence: str) -> int:
+    typer.echo(f"coatcheck: {sentence}", err=True)
+    return EXIT_REFUSED

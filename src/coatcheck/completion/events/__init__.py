@@ -1,0 +1,1 @@
+"""Events: what happened to a job, as CloudEvents on a channel."""

@@ -1,0 +1,1 @@
+"""Seeing: metrics and logs, their names and units."""

@@ -1,0 +1,282 @@
+"""The composition root: settings and an app become a store, the rooms this process plays, and an ASGI app.
+
+The only module that knows an engine. `start` opens the store first and the API last; `drain` stops taking work and
+lets what runs come to its end; `stop` ends everything.
+"""
+
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from types import ModuleType
+from typing import Protocol
+
+from starlette.types import ASGIApp
+
+from coatcheck.acceptance.acceptance import Acceptance
+from coatcheck.app import App
+from coatcheck.completion.estimates import Estimates, RetryBounds
+from coatcheck.completion.events.channel import ChannelRefused
+from coatcheck.completion.events.file import FileChannel
+from coatcheck.completion.relay import Relay, RelayParts
+from coatcheck.completion.watch import JobWatch
+from coatcheck.core.faults import FaultPoint, no_fault
+from coatcheck.core.job import JobRecord
+from coatcheck.execution.parts import WorkerParts, WorkerSettings
+from coatcheck.execution.runner_process import RunnerFailed
+from coatcheck.execution.worker import Worker
+from coatcheck.http.app import build_asgi
+from coatcheck.http.draining import DrainState
+from coatcheck.http.services import HttpServices
+from coatcheck.observe.logs import get_logger
+from coatcheck.observe.metrics import Metrics
+from coatcheck.settings import Settings
+from coatcheck.store.clock import Clock, SystemClock
+from coatcheck.store.contract import Store
+from coatcheck.store.errors import StoreRefused, StoreUnavailable
+from coatcheck.store.records import RedriveRefusal, Redriving
+from coatcheck.stores.sqlite.config import SqliteConfig
+from coatcheck.stores.sqlite.store import SqliteStore
+from coatcheck.testing.faults import crash_at
+from coatcheck.upkeep.loop import Upkeep, UpkeepParts
+
+_log = get_logger(__name__)
+
+
+class StartRefused(Exception):
+    """The process must not start like this; the message says why, and what to do, in one sentence."""
+
+
+class Runtime:
+    """One process's share of the service.
+
+    Args:
+        app: the operations.
+        settings: frozen; the role decides which parts exist.
+        app_ref: "module:attribute", where runner processes find the app; found by itself when the app is an
+            attribute of an imported module.
+        clock: the time of everything in this process.
+        fault_point: for tests.
+
+    Raises:
+        StartRefused: the app cannot be found by runner processes, and this process would have them.
+    """
+
+    def __init__(
+        self,
+        app: App,
+        settings: Settings,
+        app_ref: str | None = None,
+        clock: Clock | None = None,
+        fault_point: FaultPoint = no_fault,
+    ) -> None:
+        self.app = app
+        self.settings = settings
+        self.metrics = Metrics()
+        self.clock = SystemClock() if clock is None else clock
+        self.draining = DrainState()
+        self._fault_point = fault_point if settings.crash_at is None else crash_at(settings.crash_at)
+        self._app_ref = _checked_ref(app, app_ref) if "worker" in settings.roles else ""
+        self.store: Store = self._make_store()
+        self.acceptance = Acceptance(self.store, self.clock, self._fault_point)
+        self._watch = JobWatch(self.store, self.clock)
+        bounds = RetryBounds(settings.retry_after_min_s, settings.retry_after_max_s)
+        self._estimates = Estimates(self.store, self.clock, bounds)
+        self._worker: Worker | None = None
+        self._relay: Relay | None = None
+        self._upkeep: Upkeep | None = None
+        self._is_open = False
+        self.draining.on_begin(self._watch.stop)
+
+    async def start(self) -> None:
+        """Open the store and begin every role but the API, which begins when its ASGI app is called.
+
+        Raises:
+            StartRefused: the store, the events channel or a runner cannot be used.
+        """
+        try:
+            await self.store.open()
+            self._is_open = True
+            await self._start_roles()
+        except (StoreRefused, StoreUnavailable, ChannelRefused, RunnerFailed) as error:
+            await self._end_parts()
+            raise StartRefused(str(error)) from error
+        except BaseException:
+            await self._end_parts()
+            raise
+
+    def asgi(self) -> ASGIApp:
+        """The HTTP edge of this process."""
+        return build_asgi(
+            HttpServices(
+                app=self.app,
+                store=self.store,
+                acceptance=self.acceptance,
+                watch=self._watch,
+                estimates=self._estimates,
+                metrics=self.metrics,
+                settings=self.settings,
+                draining=self.draining,
+                fault_point=self._fault_point,
+            )
+        )
+
+    async def drain(self) -> None:
+        """Take nothing new, and let running jobs end within the grace time; the rest are given back uncounted."""
+        self.draining.begin()
+        if self._worker is not None:
+            await self._worker.drain(self.settings.grace_s)
+
+    async def stop(self) -> None:
+        """End every part, the store last. What fails in one is logged and keeps none of the others from ending."""
+        self.draining.begin()
+        await self._end_parts()
+
+    async def check_store(self) -> None:
+        """Open the store, ask it whether it is well, and close it.
+
+        Raises:
+            StoreRefused, StoreUnavailable: it is not.
+        """
+        async with _opened(self.store):
+            await self.store.check_health()
+
+    async def redrive(self, redriving: Redriving) -> JobRecord | RedriveRefusal:
+        """Open the store just to run a failed job again.
+
+        Raises:
+            StoreRefused, StoreUnavailable: nothing was written.
+        """
+        async with _opened(self.store):
+            return await self.store.redrive_job(redriving)
+
+    async def _start_roles(self) -> None:
+        roles = self.settings.roles
+        if "upkeep" in roles:
+            self._upkeep = Upkeep(self._upkeep_parts())
+            self._upkeep.start()
+        if "relay" in roles and self.settings.events_path is not None:
+            channel = FileChannel(self.settings.events_path, self.app.name)
+            self._relay = Relay(RelayParts(self.store, channel, self.metrics, self.clock, self._fault_point))
+            await self._relay.start()
+        if "worker" in roles:
+            self._worker = Worker(self._worker_parts())
+            await self._worker.start()
+
+    async def _end_parts(self) -> None:
+        # The worker goes first: the others tell and clean up what its end brings about.
+        for part in (self._worker, self._relay, self._upkeep):
+            if part is not None:
+                await _end(part)
+        self._worker = self._relay = self._upkeep = None
+        await self._estimates.close()
+        if self._is_open:
+            self._is_open = False
+            await self.store.close()
+
+    def _make_store(self) -> Store:
+        settings = self.settings
+        config = SqliteConfig(
+            path=settings.store_path,
+            app_name=self.app.name,
+            lease_s=settings.lease_s,
+            events=settings.events is not None,
+            observe_commit=self._observe_commit,
+        )
+        return SqliteStore(config, self.clock, self._fault_point)
+
+    def _observe_commit(self, members: int, seconds: float) -> None:
+        self.metrics.observe("commit_batch_size", members)
+        self.metrics.observe("commit_seconds", seconds)
+
+    def _upkeep_parts(self) -> UpkeepParts:
+        return UpkeepParts(
+            store=self.store,
+            policies=self.app.policies,
+            metrics=self.metrics,
+            clock=self.clock,
+            interval_s=self.settings.upkeep_interval_s,
+            lease_s=self.settings.lease_s,
+        )
+
+    def _worker_parts(self) -> WorkerParts:
+        settings = self.settings
+        return WorkerParts(
+            store=self.store,
+            app=self.app,
+            app_ref=self._app_ref,
+            settings=WorkerSettings(
+                runners=settings.workers,
+                concurrency=settings.concurrency,
+                lease_s=settings.lease_s,
+                heartbeat_s=settings.heartbeat_s,
+                cancel_grace_s=settings.cancel_grace_s,
+                log_format=settings.log_format,
+                log_level=settings.log_level,
+            ),
+            metrics=self.metrics,
+            clock=self.clock,
+            fault_point=self._fault_point,
+        )
+
+
+@asynccontextmanager
+async def _opened(store: Store) -> AsyncIterator[None]:
+    await store.open()
+    try:
+        yield
+    finally:
+        await store.close()
+
+
+class _Part(Protocol):
+    async def stop(self) -> None: ...
+
+
+async def _end(part: _Part) -> None:
+    try:
+        await part.stop()
+    except Exception as error:
+        _log.error("not_stopped", part=type(part).__name__, exc_info=error)
+
+
+def find_app_ref(app: App) -> str:
+    """Where runner processes can import the app: "module:attribute".
+
+    Raises:
+        StartRefused: no imported module holds it under a name, or only the script that was started does.
+    """
+    homes = {operation.handler.__module__ for operation in app.operations.values()}
+    # The module that declares the operations is a better name for the app than one that imports it.
+    modules = sorted(sys.modules.items(), key=lambda item: item[0] not in homes)
+    for name, module in modules:
+        attribute = _attribute_of(module, app)
+        importable = _importable_name(name, module)
+        if attribute is not None and importable is not None:
+            return f"{importable}:{attribute}"
+    if _attribute_of(sys.modules.get("__main__"), app) is not None:
+        raise StartRefused(
+            f"App {app.name!r} is defined in the script that was started, where runner processes cannot import it; move"
+            " it into a module, or start it with `coatcheck serve MODULE:APP`."
+        )
+    raise StartRefused(
+        f'App {app.name!r} is no attribute of an imported module; pass app_ref="module:attribute" to say where runner'
+        " processes find it."
+    )
+
+
+def _checked_ref(app: App, app_ref: str | None) -> str:
+    return find_app_ref(app) if app_ref is None else app_ref
+
+
+def _attribute_of(module: ModuleType | None, app: App) -> str | None:
+    names = getattr(module, "__dict__", {})
+    found = (name for name, value in list(names.items()) if value is app)
+    return next(found, None)
+
+
+def _importable_name(name: str, module: ModuleType) -> str | None:
+    """The name another process imports the module by. The module started with `python -m` has it in its spec."""
+    if name != "__main__":
+        return name
+    spec = module.__spec__
+    return None if spec is None else spec.name

@@ -1,0 +1,184 @@
+"""Service: an app with settings, ready to be served, mounted or called. Thin: the runtime does the work."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, TypedDict, Unpack, assert_never
+
+import pydantic_core
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from coatcheck.admission.admit import admit
+from coatcheck.admission.correlation import new_correlation_id
+from coatcheck.admission.options import SubmissionOptions
+from coatcheck.app import App
+from coatcheck.core.job import InstantMs, JobRecord
+from coatcheck.core.problems import Refused
+from coatcheck.http.identity import DEFAULT_TENANT
+from coatcheck.observe.logs import configure_logging
+from coatcheck.runtime import Runtime
+from coatcheck.serving import run_until_stopped
+from coatcheck.settings import Settings
+from coatcheck.store.records import Accepted, Disposition, KeyConflict, KeyOfExpiredJob, Replayed
+
+
+class SubmitOptions(TypedDict, total=False):
+    """What may come with a submission; the same as the HTTP headers of the same names.
+
+    idempotency_key: makes it safe to submit again. start_after, deadline: instants in ms since 1970.
+    priority: 0 to 9, lower first. correlation_id: ties log lines together.
+    """
+
+    idempotency_key: str
+    start_after: InstantMs
+    deadline: InstantMs
+    priority: int
+    correlation_id: str
+
+
+class Service:
+    """An app, its settings and one process's share of the work.
+
+        Service(app).run()                                  # a process of its own
+        Starlette(routes=[Mount("/jobs", Service(app).asgi())])     # below another app
+        await Service(app).submit("reports", {"branch": "leeds"})   # from code
+
+    Mounted below another app, the service starts and stops with `lifespan`; an app that forwards no lifespan events
+    may leave that out, and the service then starts at its first request. Leases left behind are taken over by
+    whichever process cleans up. Runners run below this process unless `roles` leaves `worker` out. Who may reach a
+    mounted service is the outer app's decision.
+
+    Args:
+        app: the operations.
+        settings: read from the environment and `coatcheck.toml` when left out.
+        app_ref: "module:attribute" where runners find the app, if it cannot be found by itself.
+
+    Raises:
+        SettingsError: a setting cannot hold.
+        StartRefused: runners could not find the app.
+    """
+
+    def __init__(self, app: App, settings: Settings | None = None, *, app_ref: str | None = None) -> None:
+        self.app = app
+        self.settings = Settings() if settings is None else settings
+        self._runtime = Runtime(app, self.settings, app_ref)
+        self._starting = asyncio.Lock()
+        self._is_started = False
+
+    def asgi(self) -> ASGIApp:
+        """The service as an ASGI app, with its own lifespan, to be mounted or served by any ASGI server."""
+        return _Mounted(self, self._runtime)
+
+    def run(self) -> int:
+        """Serve until the process is told to stop; returns its exit code. Configures logging for the process.
+
+        Raises:
+            StartRefused: the port, the store or the settings forbid it.
+        """
+        configure_logging(self.settings.log_format, self.settings.log_level)
+        return run_until_stopped(self._runtime, lambda url: None)
+
+    async def start(self) -> None:
+        """Start the roles of this process, once; later calls do nothing.
+
+        Raises:
+            StartRefused: the store or a runner cannot be used.
+        """
+        async with self._starting:
+            if not self._is_started:
+                await self._runtime.start()
+                self._is_started = True
+
+    async def stop(self) -> None:
+        """Drain, within the grace time, and end. A service that was stopped does not start again."""
+        async with self._starting:
+            if self._is_started:
+                await self._runtime.drain()
+                await self._runtime.stop()
+
+    @asynccontextmanager
+    async def lifespan(self, outer: Any = None) -> AsyncIterator[None]:
+        """The service's life as a context manager, such as the `lifespan` of a Starlette or FastAPI app."""
+        await self.start()
+        try:
+            yield
+        finally:
+            await self.stop()
+
+    async def submit(self, operation: str, request: Any, **options: Unpack[SubmitOptions]) -> JobRecord:
+        """Hand in work as the HTTP edge does: durable when it returns.
+
+        Args:
+            operation: its name.
+            request: an object of the operation's request type, anything that makes the same JSON, or the JSON itself
+                as bytes.
+
+        Raises:
+            Refused: with the problem code a client would be answered with.
+            StoreUnavailable: nothing was written.
+            KeyError: there is no such operation.
+        """
+        declared = self.app.operations[operation]
+        await self.start()
+        if self._runtime.draining.has_begun:
+            raise Refused("draining", "This process is shutting down and accepts no new work.")
+        body = request if isinstance(request, bytes) else pydantic_core.to_json(request, by_alias=True)
+        admitted = admit(declared, body, _submission_options(options), self._runtime.clock.now())
+        disposition = await self._runtime.acceptance.accept(declared, admitted, DEFAULT_TENANT)
+        return _accepted_job(disposition)
+
+    def render_metrics(self) -> tuple[bytes, str]:
+        """This process's metrics in the Prometheus text format, and its content type."""
+        return self._runtime.metrics.render()
+
+
+def _submission_options(options: SubmitOptions) -> SubmissionOptions:
+    return SubmissionOptions(
+        correlation_id=options.get("correlation_id") or new_correlation_id(),
+        idempotency_key=options.get("idempotency_key"),
+        start_after=options.get("start_after"),
+        deadline=options.get("deadline"),
+        priority=options.get("priority"),
+    )
+
+
+def _accepted_job(disposition: Disposition) -> JobRecord:
+    match disposition:
+        case Accepted(job) | Replayed(job):
+            return job
+        case KeyConflict():
+            raise Refused("idempotency-key-reused", "The idempotency key was used for another body.")
+        case KeyOfExpiredJob():
+            raise Refused("job-expired", "The job of this idempotency key has expired.", status=409)
+        case _:
+            assert_never(disposition)
+
+
+class _Mounted:
+    """A service as an ASGI app: starts with its lifespan, or at its first request where none is forwarded."""
+
+    def __init__(self, service: Service, runtime: Runtime) -> None:
+        self._service = service
+        self._runtime = runtime
+        self._edge: ASGIApp | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+            return
+        if self._edge is None:
+            await self._service.start()
+            self._edge = self._runtime.asgi()
+        await self._edge(scope, receive, send)
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        await receive()
+        try:
+            await self._service.start()
+        except Exception as error:
+            await send({"type": "lifespan.startup.failed", "message": str(error)})
+            return
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        await self._service.stop()
+        await send({"type": "lifespan.shutdown.complete"})

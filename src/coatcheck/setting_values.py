@@ -1,0 +1,94 @@
+"""What one setting may be: the types and checks that `settings` puts together.
+
+A check raises ValueError without words for the user: the setting's own `form` says what to write.
+"""
+
+import ipaddress
+import os
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeAlias
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic_settings import NoDecode
+
+from coatcheck.core.durations import seconds
+
+Role: TypeAlias = Literal["api", "worker", "relay", "upkeep"]
+ALL_ROLES: tuple[Role, ...] = ("api", "worker", "relay", "upkeep")
+
+
+def _listed(value: Any) -> Any:
+    """A comma-separated text becomes its members; other values stay as they are."""
+    if isinstance(value, str):
+        return tuple(part.strip() for part in value.split(",") if part.strip())
+    return value
+
+
+def _seconds(value: Any) -> Any:
+    if isinstance(value, str):
+        try:
+            return float(value)
+        except ValueError:
+            return seconds(value)
+    return value
+
+
+def _store_url(url: str) -> str:
+    scheme, separator, path = url.partition("://")
+    if not separator or scheme != "sqlite" or not path.startswith("/") or path in {"/", "/:memory:"}:
+        raise ValueError("no store")
+    return url
+
+
+def _events_url(url: str) -> str:
+    scheme, _, path = url.partition(":")
+    if scheme != "file" or not path:
+        raise ValueError("no channel")
+    return url
+
+
+def _public_url(url: str) -> str:
+    parts = urlsplit(url)
+    plain = url.isascii() and url.isprintable() and " " not in url
+    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment or not plain:
+        raise ValueError("no base URL")
+    if parts.username is not None or parts.password is not None:
+        raise ValueError("credentials in a URL")
+    return url.rstrip("/")
+
+
+def _ordered_roles(roles: tuple[Role, ...]) -> tuple[Role, ...]:
+    if not roles:
+        raise ValueError("no role")
+    return tuple(role for role in ALL_ROLES if role in roles)
+
+
+def _readable_file(path: Path) -> Path:
+    if not path.is_file() or not os.access(path, os.R_OK):
+        raise ValueError("no such file")
+    return path
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach a server that listens on this host."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def setting(default: Any, group: str, form: str, description: str, example: Any = None, **bounds: Any) -> Any:
+    """A field that says of itself what it must be, so that errors, `coatcheck config` and the docs agree."""
+    extra = {"group": group, "form": form, "example": example}
+    return Field(default, description=description, json_schema_extra=extra, **bounds)
+
+
+Seconds: TypeAlias = Annotated[float, BeforeValidator(_seconds)]
+ReadableFile: TypeAlias = Annotated[Path, AfterValidator(_readable_file)]
+StoreUrl: TypeAlias = Annotated[str, AfterValidator(_store_url)]
+EventsUrl: TypeAlias = Annotated[str, AfterValidator(_events_url)]
+PublicUrl: TypeAlias = Annotated[str, AfterValidator(_public_url)]
+Roles: TypeAlias = Annotated[tuple[Role, ...], NoDecode, BeforeValidator(_listed), AfterValidator(_ordered_roles)]

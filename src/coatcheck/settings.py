@@ -1,0 +1,386 @@
+"""Settings: frozen once read, from arguments, COATCHECK_* variables and coatcheck.toml, the first that names a key.
+
+A key nobody knows, a value that cannot hold and values that do not fit together are each refused with one sentence
+that names the key and says what to write instead.
+"""
+
+import difflib
+import os
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from pydantic import ValidationError, model_validator
+from pydantic_core import ErrorDetails
+from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
+
+from coatcheck.core import limits
+from coatcheck.setting_values import (
+    ALL_ROLES,
+    EventsUrl,
+    PublicUrl,
+    ReadableFile,
+    Roles,
+    Seconds,
+    StoreUrl,
+    is_loopback,
+    setting,
+)
+
+DEFAULT_FILE = "coatcheck.toml"
+ENV_PREFIX = "COATCHECK_"
+HEARTBEATS_IN_A_LEASE_MIN = 3
+
+
+class SettingsError(Exception):
+    """A setting is unknown or cannot hold; the message names it and says what to write instead, in one sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class SettingRow:
+    """What the reference says of one setting. `type` is what a value must be, in words."""
+
+    name: str
+    env: str
+    type: str
+    default: Any
+    description: str
+    group: str
+    example: Any
+
+
+_WHERE, _SERVER, _WORK = "Where", "Server", "Work"
+_TIMES, _SEEING, _TESTING = "Answers", "Seeing", "Testing"
+_DURATION = 'a duration such as 15, "15s" or "2m"'
+
+
+class Settings(BaseSettings):
+    """Everything that can be set. `Settings(port=9000)` reads the environment and the file for all that is not given.
+
+    Args of the constructor: any setting by its name, and `config_file`, the path of the file to read
+    (`coatcheck.toml` in the working directory if there is one).
+
+    Raises:
+        SettingsError: a key is unknown, or a value cannot hold.
+    """
+
+    model_config = SettingsConfigDict(env_prefix=ENV_PREFIX, frozen=True, extra="forbid", env_ignore_empty=True)
+
+    store: StoreUrl = setting(
+        "sqlite:///coatcheck.db",
+        _WHERE,
+        "sqlite:///relative/path or sqlite:////absolute/path",
+        "Where jobs are kept. The file is made when it is missing; its directory must exist and be on a local disk.",
+    )
+    roles: Roles = setting(
+        ALL_ROLES,
+        _WHERE,
+        "one or more of api, worker, relay, upkeep",
+        "What this process does. Processes with different roles share a store.",
+    )
+    events: EventsUrl | None = setting(
+        None,
+        _WHERE,
+        "file:PATH",
+        "Where every change of a job is told as a CloudEvent, one JSON text a line. All processes of a store must agree"
+        " on whether it is set.",
+        "file:events.jsonl",
+    )
+    host: str = setting(
+        "127.0.0.1",
+        _SERVER,
+        "an address or a host name",
+        'The address to listen on. Addresses that other machines can reach need `auth = "none"` written out.',
+        min_length=1,
+    )
+    port: int = setting(
+        8080, _SERVER, "a whole number from 0 to 65535", "The port to listen on; 0 takes a free one.", ge=0, le=65535
+    )
+    auth: Literal["none"] | None = setting(
+        None,
+        _SERVER,
+        '"none" or left out',
+        'Write "none" to serve everyone who can reach the host and port as one tenant, without authentication.',
+        "none",
+    )
+    public_url: PublicUrl | None = setting(
+        None,
+        _SERVER,
+        "an http or https URL without query, which may carry a path",
+        "What clients call the server, for absolute links; without it links begin with a slash.",
+        "https://jobs.example.org/api",
+    )
+    tls_cert: ReadableFile | None = setting(
+        None, _SERVER, "a readable PEM file", "The server's certificate with its chain; turns TLS on.", "server.pem"
+    )
+    tls_key: ReadableFile | None = setting(
+        None,
+        _SERVER,
+        "a readable PEM file",
+        "The certificate's private key, when it is not in the same file.",
+        "server.key",
+    )
+    tls_client_ca: ReadableFile | None = setting(
+        None,
+        _SERVER,
+        "a readable PEM file",
+        "Clients must show a certificate signed by one of these authorities.",
+        "clients.pem",
+    )
+    connections_max: int = setting(
+        limits.CONNECTIONS_DEFAULT,
+        _SERVER,
+        f"a whole number from 1 to {limits.CONNECTIONS_MAX}",
+        "Connections held at once; a new one takes the place of the one that has been idle longest.",
+        ge=1,
+        le=limits.CONNECTIONS_MAX,
+    )
+    headers_bytes_max: int = setting(
+        limits.REQUEST_HEAD_BYTES_DEFAULT,
+        _SERVER,
+        f"a whole number from {limits.REQUEST_HEAD_BYTES_MIN} to {limits.REQUEST_HEAD_BYTES_MAX}",
+        "Bytes of a request's line and headers together; more are answered with 431.",
+        ge=limits.REQUEST_HEAD_BYTES_MIN,
+        le=limits.REQUEST_HEAD_BYTES_MAX,
+    )
+    headers_timeout_s: Seconds = setting(
+        10.0, _SERVER, _DURATION, "How long a client may take to send a request's headers.", gt=0, le=600
+    )
+    body_timeout_s: Seconds = setting(
+        30.0, _SERVER, _DURATION, "How long a client may take to send a request's body.", gt=0, le=3600
+    )
+    keep_alive_s: Seconds = setting(
+        75.0, _SERVER, _DURATION, "How long an idle connection stays open for a next request.", gt=0, le=3600
+    )
+    workers: int = setting(
+        1,
+        _WORK,
+        f"a whole number from 1 to {limits.RUNNERS_MAX}",
+        "Runner processes, in which handlers run.",
+        ge=1,
+        le=limits.RUNNERS_MAX,
+    )
+    concurrency: int = setting(
+        100,
+        _WORK,
+        f"a whole number from 1 to {limits.RUNNER_CONCURRENCY_MAX}",
+        "Attempts that run at once in each runner.",
+        ge=1,
+        le=limits.RUNNER_CONCURRENCY_MAX,
+    )
+    lease_s: Seconds = setting(
+        15.0,
+        _WORK,
+        _DURATION,
+        "How long a worker that went silent keeps its jobs.",
+        ge=limits.LEASE_S_MIN,
+        le=limits.LEASE_S_MAX,
+    )
+    heartbeat_s: Seconds = setting(
+        3.0,
+        _WORK,
+        _DURATION,
+        "How often a worker says that it is alive; at most a third of lease_s. Running jobs see a cancellation then.",
+        gt=0,
+    )
+    cancel_grace_s: Seconds = setting(
+        30.0,
+        _WORK,
+        _DURATION,
+        "How long a handler told to stop may go on before its job is recorded as cancelled without it.",
+        ge=0,
+        le=limits.GRACE_S_MAX,
+    )
+    grace_s: Seconds = setting(
+        30.0,
+        _WORK,
+        _DURATION,
+        "How long running jobs may finish when the process is told to stop; the rest are given back uncounted.",
+        ge=0,
+        le=limits.GRACE_S_MAX,
+    )
+    drain_delay_s: Seconds = setting(
+        1.0,
+        _WORK,
+        _DURATION,
+        "How long the server goes on answering 503 after it is told to stop, for load balancers to notice.",
+        ge=0,
+        le=600,
+    )
+    upkeep_interval_s: Seconds = setting(
+        1.0, _WORK, _DURATION, "How often lost leases, deadlines and retention are looked at.", ge=0.05, le=60
+    )
+    wait_max_s: Seconds = setting(
+        25.0, _TIMES, _DURATION, "The longest an answer to `Prefer: wait` is held.", ge=0, le=limits.WAIT_S_MAX
+    )
+    stream_comment_s: Seconds = setting(
+        limits.STREAM_COMMENT_INTERVAL_S,
+        _TIMES,
+        _DURATION,
+        "How often a silent stream sends a comment, so that nobody in between gives it up.",
+        ge=0.05,
+        le=600,
+    )
+    retry_after_min_s: int = setting(
+        limits.RETRY_AFTER_S_MIN,
+        _TIMES,
+        "whole seconds, at least 1",
+        "The shortest `Retry-After` clients are given.",
+        ge=1,
+        le=3600,
+    )
+    retry_after_max_s: int = setting(
+        limits.RETRY_AFTER_S_MAX,
+        _TIMES,
+        "whole seconds, at least retry_after_min_s",
+        "The longest `Retry-After` clients are given.",
+        ge=1,
+        le=3600,
+    )
+    log_format: Literal["auto", "json", "console"] = setting(
+        "auto", _SEEING, "auto, json or console", "How logs look; auto is console on a terminal and JSON elsewhere."
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = setting(
+        "info", _SEEING, "debug, info, warning or error", "The least severe log lines written."
+    )
+    metrics_port: int | None = setting(
+        None,
+        _SEEING,
+        "a whole number from 1 to 65535",
+        "Where a process without the role api serves /livez, /readyz and /metrics; without it, nowhere.",
+        9090,
+        ge=0,
+        le=65535,
+    )
+    crash_at: str | None = setting(
+        None,
+        _TESTING,
+        "a fault point and a count, such as before-commit:1",
+        "For tests: kill this process at a fault point.",
+        "before-commit:1",
+        pattern=r"^[a-z0-9][a-z0-9-]*:[1-9][0-9]*$",
+    )
+
+    def __init__(self, **given: Any) -> None:
+        _check_environment()
+        try:
+            super().__init__(**given)
+        except ValidationError as error:
+            raise SettingsError(_sentence(error.errors()[0], given)) from None
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        given = dict(init_settings())
+        values = _read_file(given.pop("config_file", None))
+        return InitSettingsSource(settings_cls, given), env_settings, InitSettingsSource(settings_cls, values)
+
+    @model_validator(mode="after")
+    def _check_together(self) -> Self:
+        faults = (_lease_fault(self), _exposure_fault(self), _tls_fault(self), _retry_after_fault(self))
+        for fault in faults:
+            if fault is not None:
+                raise ValueError(fault)
+        return self
+
+    @property
+    def store_path(self) -> Path:
+        """The SQLite file that `store` names."""
+        return Path(self.store.removeprefix("sqlite:///"))
+
+    @property
+    def events_path(self) -> Path | None:
+        """The file that `events` names."""
+        return None if self.events is None else Path(self.events.removeprefix("file:"))
+
+
+def describe_settings() -> Sequence[SettingRow]:
+    """One row for each setting, in the order of the default file."""
+    rows = []
+    for name, field in Settings.model_fields.items():
+        extra = field.json_schema_extra
+        if not isinstance(extra, dict) or field.description is None:
+            raise TypeError(f"setting {name} is not described")
+        form, group = str(extra["form"]), str(extra["group"])
+        env = ENV_PREFIX + name.upper()
+        rows.append(SettingRow(name, env, form, field.default, field.description, group, extra["example"]))
+    return rows
+
+
+def _lease_fault(settings: Settings) -> str | None:
+    if settings.heartbeat_s * HEARTBEATS_IN_A_LEASE_MIN <= settings.lease_s:
+        return None
+    return f"heartbeat_s is {settings.heartbeat_s:g}, but it must be at most a third of lease_s ({settings.lease_s:g})."
+
+
+def _exposure_fault(settings: Settings) -> str | None:
+    if settings.auth == "none" or is_loopback(settings.host) or "api" not in settings.roles:
+        return None
+    return (
+        f'host is {settings.host!r}, which other machines may reach without authentication; write auth = "none" to'
+        " allow that, or listen on 127.0.0.1."
+    )
+
+
+def _tls_fault(settings: Settings) -> str | None:
+    for name in ("tls_key", "tls_client_ca"):
+        if getattr(settings, name) is not None and settings.tls_cert is None:
+            return f"{name} is set without tls_cert; set tls_cert to the server's certificate, or remove {name}."
+    return None
+
+
+def _retry_after_fault(settings: Settings) -> str | None:
+    if settings.retry_after_min_s <= settings.retry_after_max_s:
+        return None
+    return (
+        f"retry_after_min_s is {settings.retry_after_min_s}, but it must be at most retry_after_max_s"
+        f" ({settings.retry_after_max_s})."
+    )
+
+
+def _read_file(path: Path | str | None) -> dict[str, Any]:
+    file = Path(DEFAULT_FILE if path is None else path)
+    if path is None and not file.exists():
+        return {}
+    try:
+        values = tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SettingsError(f"The settings file {file} cannot be read: {error.strerror}.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"The settings file {file} is not TOML: {error}.") from None
+    for name in values:
+        if name not in Settings.model_fields:
+            raise SettingsError(f"{name} in {file} is not a setting; {_advice(name, list(Settings.model_fields))}")
+    return values
+
+
+def _check_environment() -> None:
+    known = {row.env for row in describe_settings()}
+    for name in os.environ:
+        if name.upper().startswith(ENV_PREFIX) and name.upper() not in known:
+            raise SettingsError(f"The variable {name} is not a setting; {_advice(name.upper(), sorted(known))}")
+
+
+def _advice(name: str, known: Sequence[str]) -> str:
+    near = difflib.get_close_matches(name, known, n=1)
+    return f"did you mean {near[0]}?" if near else "remove it, or see `coatcheck config` for those there are."
+
+
+def _sentence(error: ErrorDetails, given: Mapping[str, Any]) -> str:
+    if not error["loc"]:
+        return str(error["ctx"]["error"])
+    name = str(error["loc"][0])
+    if name not in Settings.model_fields:
+        return f"{name} is not a setting; {_advice(name, list(Settings.model_fields))}"
+    forms = {row.name: row.type for row in describe_settings()}
+    variable = ENV_PREFIX + name.upper()
+    where = variable if name not in given and os.environ.get(variable) else name
+    return f"{where} is {error['input']!r}, but it must be {forms[name]}."

@@ -1,0 +1,1 @@
+"""Cleaning: what must happen to jobs although nobody asks for it."""

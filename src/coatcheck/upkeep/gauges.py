@@ -1,0 +1,36 @@
+"""Gauges: what the queues are doing, measured now and then for whoever watches."""
+
+from coatcheck.observe.metrics import Metrics
+from coatcheck.store.clock import Clock
+from coatcheck.store.contract import ReadingStore
+
+_GAUGES = ("ready_jobs", "scheduled_jobs", "running_jobs", "oldest_ready_age_seconds")
+
+
+class QueueGauges:
+    """Sets the queue gauges of every operation; one that has no work any more stands at zero."""
+
+    name = "gauges"
+
+    def __init__(self, store: ReadingStore, operations: frozenset[str], metrics: Metrics, clock: Clock) -> None:
+        self._store = store
+        self._operations = operations
+        self._metrics = metrics
+        self._clock = clock
+
+    async def run_once(self, limit: int) -> int:
+        """Measure all queues. Always 0: one measure is all there is to do; raises StoreUnavailable."""
+        now = self._clock.now()
+        measures = await self._store.measure_queues(now)
+        seen = {measure.operation for measure in measures}
+        for measure in measures:
+            oldest = measure.oldest_ready_at
+            age_s = 0.0 if oldest is None else max(0, now - oldest) / 1000
+            values = (measure.ready, measure.scheduled, measure.running, age_s)
+            for gauge, value in zip(_GAUGES, values, strict=True):
+                self._metrics.set(gauge, value, operation=measure.operation)
+        for operation in self._operations - seen:
+            for gauge in _GAUGES:
+                self._metrics.set(gauge, 0, operation=operation)
+        self._operations |= seen
+        return 0
