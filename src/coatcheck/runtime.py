@@ -207,6 +207,7 @@ class Runtime:
             settings=WorkerSettings(
                 runners=settings.workers,
                 concurrency=settings.concurrency,
+                solo_runners=settings.solo_runners,
                 lease_s=settings.lease_s,
                 heartbeat_s=settings.heartbeat_s,
                 cancel_grace_s=settings.cancel_grace_s,

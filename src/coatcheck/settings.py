@@ -170,6 +170,14 @@ class Settings(BaseSettings):
         ge=1,
         le=limits.RUNNER_CONCURRENCY_MAX,
     )
+    solo_runners: int = setting(
+        2,
+        _WORK,
+        f"a whole number from 1 to {limits.RUNNERS_MAX}",
+        'Further processes that run one attempt each, for `runs_in="process"` and for jobs that must run alone.',
+        ge=1,
+        le=limits.RUNNERS_MAX,
+    )
     lease_s: Seconds = setting(
         15.0,
         _WORK,

@@ -67,7 +67,7 @@ METRICS: tuple[MetricRow, ...] = (
     _gauge("scheduled_jobs", "jobs", ("operation",), "Queued jobs that wait for their time."),
     _gauge("running_jobs", "jobs", ("operation",), "Jobs that run."),
     _gauge("oldest_ready_age_seconds", "seconds", ("operation",), "How long the oldest ready job has waited."),
-    _histogram("start_delay_seconds", "seconds", ("operation",), "From acceptance to the first start.", _SLOW),
+    _histogram("start_delay_seconds", "seconds", ("operation",), "From when a job may start to its first start.", _SLOW),
     _histogram("completion_seconds", "seconds", ("operation", "status"), "From acceptance to the final status.", _SLOW),
     _histogram("attempt_seconds", "seconds", ("operation", "outcome"), "How long attempts ran.", _SLOW),
     _counter("attempts", "attempts", ("operation", "outcome"), "Attempts that ended."),
