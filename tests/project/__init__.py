@@ -1,0 +1,1 @@
+"""The project's own set-up: what is installed, and from which pins."""
