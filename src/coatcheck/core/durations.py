@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 Duration: TypeAlias = str | int | float | timedelta
 
-_TEXT = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)")
+_TEXT = re.compile(r"([0-9]+(?:[.][0-9]+)?)\s*(ms|s|m|h|d)")
 _UNIT_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 

@@ -80,6 +80,7 @@ class Tally:
     counted_attempts: int
     max_attempts: int
     crashes: int
+    is_alone: bool
     deadline_at: InstantMs | None
     is_cancel_requested: bool
 
@@ -165,7 +166,9 @@ def _retry(outcome: str, error: ErrorInfo, delay_s: float, tally: Tally, now: In
 def _released(delay_s: float, tally: Tally, now: InstantMs) -> Settlement:
     if tally.attempt >= limits.STARTS_MAX:
         return Finish(Status.FAILED, "released", tally.counted_attempts - 1, error=LOST, is_dead_letter=True)
-    return Requeue(now + round(delay_s * 1000), "released", tally.counted_attempts - 1, tally.crashes)
+    available_at = now + round(delay_s * 1000)
+    # A suspect stays one: it was given back before it could prove its innocence.
+    return Requeue(available_at, "released", tally.counted_attempts - 1, tally.crashes, is_alone=tally.is_alone)
 
 
 def _lost(lost: Lost, tally: Tally, policy: Policy, now: InstantMs, jitter: float) -> Settlement:

@@ -69,7 +69,6 @@ class Finisher:
         size = len(outcome.result.body) if isinstance(outcome, Succeeded) else 0
         self._result_bytes += size
         try:
-            self._parts.fault_point("result-stored-before-commit")
             job = await self._store(attempt, outcome)
             self._parts.fault_point("complete-after-commit")
             self._count(attempt, outcome, job)
@@ -111,7 +110,6 @@ class Finisher:
         if job.status is Status.QUEUED:
             if not isinstance(outcome, Released):
                 metrics.count("retries", operation=operation)
-                self._parts.fault_point("retry-scheduled")
             return
         metrics.count("finished", operation=operation, status=job.status)
         finished_at = job.finished_at if job.finished_at is not None else clock.now()
@@ -122,7 +120,6 @@ class Finisher:
             category = "" if job.error is None else job.error.category
             metrics.count("dead_letters", operation=operation, category=category)
             self._log.warning("dead_lettered", category=category, **attempt.log_fields())
-            self._parts.fault_point("dead-lettered")
 
     def _tell_why(self, attempt: HeldAttempt, failed: Failed) -> None:
         """The operator's view of a failure: what the handler raised, which no client is shown."""

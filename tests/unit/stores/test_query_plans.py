@@ -9,8 +9,12 @@ from coatcheck.stores.sqlite.statements import sql
 
 SEEKS = {
     "find_key": ["idempotency_key USING PRIMARY KEY (tenant=? AND operation=? AND key=?)"],
-    "next_turn": ["turn USING COVERING INDEX turn_in_order (operation=?)"],
-    "join_turns": ["turn USING COVERING INDEX turn_in_order (operation=?)"],
+    "next_turn": ["turn USING COVERING INDEX turn_in_order (operation=? AND is_waiting=?)"],
+    "join_turns": ["turn USING COVERING INDEX turn_in_order (operation=? AND is_waiting=?)"],
+    "forget_turns": [
+        "turn USING INDEX turn_in_order (operation=? AND is_waiting=? AND vstart<?)",
+        "turn USING COVERING INDEX turn_in_order (operation=? AND is_waiting=?)",
+    ],
     "next_ready": ["r USING PRIMARY KEY (operation=? AND tenant=?)", "j USING PRIMARY KEY (id=?)"],
     "delete_ready": ["ready USING PRIMARY KEY (operation=? AND tenant=? AND priority=? AND job_id=?)"],
     "delete_scheduled": ["scheduled USING COVERING INDEX scheduled_by_job (job_id=?)"],
@@ -38,7 +42,10 @@ SEEKS = {
         "ready USING COVERING INDEX ready_by_age (operation=? AND attempt=? AND available_at<?)"
     ],
     "expired_jobs": ["job USING COVERING INDEX job_by_expiry (expires_at>? AND expires_at<?)"],
-    "delete_results": ["result USING PRIMARY KEY (job_id=?)", "result USING COVERING INDEX result_by_expiry (expires_at<?)"],
+    "delete_results": [
+        "result USING PRIMARY KEY (job_id=?)",
+        "result USING COVERING INDEX result_by_expiry (expires_at<?)",
+    ],
     "delete_tombstones": [
         "tombstone USING PRIMARY KEY (job_id=?)",
         "tombstone USING COVERING INDEX tombstone_by_end (kept_until<?)",

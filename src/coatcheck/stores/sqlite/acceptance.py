@@ -94,7 +94,7 @@ def insert(transaction: Transaction, job: JobRecord, key_expires_at: InstantMs |
     if job.deadline_at is not None:
         transaction.run("insert_deadline", deadline_at=job.deadline_at, job_id=job.id)
     place = Place(job.operation, job.tenant, job.priority, job.id)
-    moving = Moving(job.available_at, 1, 0, 0, 0, is_alone=False, started_at=None)
+    moving = Moving(job.available_at, 1, 0, 0, 0, is_alone=False, started_at=None, updated_at=job.created_at)
     put_waiting(transaction, place, moving, job.created_at)
     transaction.tell(EventType.ACCEPTED, job)
 

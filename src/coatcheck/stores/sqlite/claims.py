@@ -138,7 +138,7 @@ def _claim_next(
     moving = take_ready(transaction, place)
     assert moving is not None, "the row was read in this transaction"
     transaction.run("advance_turn", operation=operation, tenant=tenant)
-    transaction.run("delete_empty_turn", operation=operation, tenant=tenant)
+    transaction.run("forget_turns", operation=operation)
     overdue = overdue_ending(deadline_at, moving, policy, now)
     if overdue is not None:
         return end_job(transaction, job_id, overdue, now)

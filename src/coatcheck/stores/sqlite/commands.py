@@ -17,6 +17,7 @@ from coatcheck.store.records import (
 from coatcheck.stores.sqlite.acceptance import insert
 from coatcheck.stores.sqlite.facet import Facet
 from coatcheck.stores.sqlite.queue import Place, take_waiting
+from coatcheck.stores.sqlite.reading import find
 from coatcheck.stores.sqlite.retention import bury
 from coatcheck.stores.sqlite.settling import Ending, changed, end_job
 from coatcheck.stores.sqlite.transaction import Transaction
@@ -37,20 +38,10 @@ class Commands(Facet):
         return await self._writer.run(lambda transaction: _redrive(transaction, redriving))
 
 
-def _find(transaction: Transaction, tenant: str, job_id: str, now: InstantMs) -> JobRecord | Tombstone | None:
-    job = transaction.job(job_id, now)
-    if job is not None and job.tenant == tenant:
-        if job.expires_at is not None and job.expires_at <= now:
-            return Tombstone(job.id, job.operation, job.expires_at)
-        return job
-    row = transaction.row("find_tombstone", tenant=tenant, job_id=job_id, now=now)
-    return None if row is None else Tombstone(*row)
-
-
 def _cancel(
     transaction: Transaction, named: tuple[str, str], reason: str | None, policies: Policies, now: InstantMs
 ) -> CancelAnswer | Tombstone | None:
-    job = _find(transaction, *named, now)
+    job = find(transaction, *named, now)
     if job is None or isinstance(job, Tombstone):
         return job
     if job.status is Status.CANCELLED:
@@ -70,7 +61,7 @@ def _cancel(
 
 
 def _erase(transaction: Transaction, tenant: str, job_id: str, now: InstantMs) -> EraseDisposition | None:
-    job = _find(transaction, tenant, job_id, now)
+    job = find(transaction, tenant, job_id, now)
     if job is None:
         return None
     if isinstance(job, Tombstone):
@@ -84,13 +75,13 @@ def _erase(transaction: Transaction, tenant: str, job_id: str, now: InstantMs) -
 
 def _redrive(transaction: Transaction, redriving: Redriving) -> JobRecord | RedriveRefusal:
     now = redriving.created_at
-    job = _find(transaction, redriving.tenant, redriving.job_id, now)
+    job = find(transaction, redriving.tenant, redriving.job_id, now)
     if not isinstance(job, JobRecord):
         return RedriveRefusal.NOT_FOUND
     if job.status is not Status.FAILED:
         return RedriveRefusal.NOT_FAILED
     if job.redriven_as is not None:
-        again = _find(transaction, redriving.tenant, job.redriven_as, now)
+        again = find(transaction, redriving.tenant, job.redriven_as, now)
         return again if isinstance(again, JobRecord) else RedriveRefusal.NOT_FOUND
     transaction.run("mark_redriven", job_id=job.id, tenant=job.tenant, new_job_id=redriving.new_job_id, now=now)
     transaction.hint(WakeUpKind.CHANGED, job.id)

@@ -34,13 +34,18 @@ def put_waiting(transaction: Transaction, place: Place, moving: Moving, now: Ins
         crashes=moving.crashes,
         is_alone=int(moving.is_alone),
         started_at=moving.started_at,
-        updated_at=now,
+        updated_at=moving.updated_at,
     )
     if is_ready:
-        transaction.run("join_turns", operation=place.operation, tenant=place.tenant)
+        _join_turns(transaction, place)
         transaction.hint(WakeUpKind.READY)
     else:
         transaction.hint(WakeUpKind.SCHEDULED)
+
+
+def _join_turns(transaction: Transaction, place: Place) -> None:
+    if not transaction.run("wait_longer", operation=place.operation, tenant=place.tenant):
+        transaction.run("join_turns", operation=place.operation, tenant=place.tenant)
 
 
 def take_ready(transaction: Transaction, place: Place) -> Moving | None:
@@ -60,7 +65,7 @@ def take_waiting(transaction: Transaction, place: Place) -> Moving | None:
     moving = take_ready(transaction, place)
     if moving is not None:
         transaction.run("leave_turn", operation=place.operation, tenant=place.tenant)
-        transaction.run("delete_empty_turn", operation=place.operation, tenant=place.tenant)
+        transaction.run("forget_turns", operation=place.operation)
         return moving
     row = transaction.row("delete_scheduled", job_id=place.job_id)
     return None if row is None else Moving.from_row(row)

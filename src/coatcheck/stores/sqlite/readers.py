@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import apsw
 
+from coatcheck.store.errors import StoreUnavailable
 from coatcheck.stores.sqlite.connection import open_reader, store_errors
 from coatcheck.stores.sqlite.rows import Row
 from coatcheck.stores.sqlite.statements import sql
@@ -57,23 +58,31 @@ class Readers:
         self._inline = Snapshot(open_reader(path))
         self._connections: list[apsw.Connection] = []
         self._local = threading.local()
+        self._is_closed = False
         self._pool = ThreadPoolExecutor(READER_THREADS, "coatcheck-reader", initializer=self._open_thread)
 
     def here(self, read: Callable[[Snapshot], T]) -> T:
         """Read a few rows by key, on the event loop."""
+        self._check_open()
         with store_errors(self._path):
             return read(self._inline)
 
     async def aside(self, read: Callable[[Snapshot], T]) -> T:
         """Read in a thread, all statements in one snapshot."""
+        self._check_open()
         return await asyncio.get_running_loop().run_in_executor(self._pool, self._read, read)
 
     async def close(self) -> None:
         """Wait for the reads under way and close every connection."""
+        self._is_closed = True
         await asyncio.to_thread(self._pool.shutdown)
         for connection in self._connections:
             connection.close()
         self._inline.close()
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise StoreUnavailable("The store is closed.")
 
     def _open_thread(self) -> None:
         connection = open_reader(self._path)

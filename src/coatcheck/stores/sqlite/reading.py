@@ -11,6 +11,7 @@ from coatcheck.store.records import JobPage, JobQuery, QueueMeasure, StoredResul
 from coatcheck.stores.sqlite.facet import Facet
 from coatcheck.stores.sqlite.readers import Snapshot
 from coatcheck.stores.sqlite.rows import attempt_from_row, job_from_row
+from coatcheck.stores.sqlite.transaction import Transaction
 
 NEWER_THAN_ALL = "job_~"
 RUN_SAMPLE = 200
@@ -48,7 +49,7 @@ class Reading(Facet):
             raise StoreUnavailable("The writer has stopped.")
 
 
-def find(snapshot: Snapshot, tenant: str, job_id: str, now: InstantMs) -> JobRecord | Tombstone | None:
+def find(snapshot: Snapshot | Transaction, tenant: str, job_id: str, now: InstantMs) -> JobRecord | Tombstone | None:
     """The job, or its tombstone from the moment it expired, whether or not upkeep has been there."""
     row = snapshot.row("find_job", tenant=tenant, job_id=job_id, now=now, inline_max=limits.INLINE_RESULT_BYTES_MAX)
     if row is not None:

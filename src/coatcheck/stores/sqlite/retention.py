@@ -6,9 +6,9 @@ from coatcheck.stores.sqlite.transaction import Transaction
 _BY_JOB = ("delete_result", "delete_payload", "delete_attempts")
 
 
-def bury(transaction: Transaction, job_id: str, expired_at: InstantMs) -> bool:
+def bury(transaction: Transaction, job_id: str, now: InstantMs) -> bool:
     """Replace a finished job by its tombstone; False where there is none to bury."""
-    if not transaction.run("insert_tombstone", job_id=job_id, expired_at=expired_at):
+    if not transaction.run("insert_tombstone", job_id=job_id, now=now):
         return False
     transaction.fault_point("tombstone-written")
     for statement in _BY_JOB:

@@ -21,11 +21,12 @@ class Moving:
     crashes: int
     is_alone: bool
     started_at: int | None
+    updated_at: int
 
     @classmethod
     def from_row(cls, row: Row) -> "Moving":
-        available_at, version, attempt, counted_attempts, crashes, is_alone, started_at = row
-        return cls(available_at, version, attempt, counted_attempts, crashes, bool(is_alone), started_at)
+        available_at, version, attempt, counted, crashes, is_alone, started_at, updated_at = row
+        return cls(available_at, version, attempt, counted, crashes, bool(is_alone), started_at, updated_at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,7 @@ class EndedLease:
     attempt: int
     counted_attempts: int
     crashes: int
+    is_alone: int
     started_at: int
     attempt_started_at: int
     cancel_requested: int

@@ -53,6 +53,7 @@ def settle_lease(
         counted_attempts=lease.counted_attempts,
         max_attempts=max_attempts,
         crashes=lease.crashes,
+        is_alone=bool(lease.is_alone),
         deadline_at=deadline_at,
         is_cancel_requested=bool(lease.cancel_requested),
     )
@@ -63,7 +64,7 @@ def settle_lease(
             ending = Ending(
                 settlement.status,
                 settling.policy,
-                _last_moving(lease, settlement),
+                _last_moving(lease, settlement, now),
                 error=settlement.error if settlement.status is Status.FAILED else None,
                 result=settlement.result,
                 is_dead_letter=settlement.is_dead_letter,
@@ -127,15 +128,16 @@ def changed(transaction: Transaction, job_id: str, event: EventType | None, now:
     return job
 
 
-def _last_moving(lease: EndedLease, finish: Finish) -> Moving:
+def _last_moving(lease: EndedLease, finish: Finish, now: InstantMs) -> Moving:
     return Moving(
         available_at=lease.available_at,
         version=lease.version,
         attempt=lease.attempt,
         counted_attempts=finish.counted_attempts,
         crashes=lease.crashes,
-        is_alone=False,
+        is_alone=bool(lease.is_alone),
         started_at=lease.started_at,
+        updated_at=now,
     )
 
 
@@ -176,6 +178,7 @@ def _requeue(
         crashes=settlement.crashes,
         is_alone=settlement.is_alone,
         started_at=lease.started_at,
+        updated_at=now,
     )
     put_waiting(transaction, Place(lease.operation, lease.tenant, lease.priority, job_id), moving, now)
     transaction.fault_point("retry-scheduled")

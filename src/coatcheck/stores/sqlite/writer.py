@@ -62,6 +62,7 @@ class Writer:
         self._queue: queue.SimpleQueue[Member | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._work, name="coatcheck-writer", daemon=True)
         self._wal_pages = 0
+        self._is_closed = False
         parts.connection.set_wal_hook(self._note_wal)
         self._thread.start()
 
@@ -69,8 +70,10 @@ class Writer:
         """Run an action in the next commit and return its result once that commit is durable.
 
         Raises:
-            StoreUnavailable: the file failed or too many writes wait; the action did not happen.
+            StoreUnavailable: the file failed, too many writes wait or the store is closed; the action did not happen.
         """
+        if self._is_closed:
+            raise StoreUnavailable("The store is closed.")
         if self._queue.qsize() >= limits.COMMIT_QUEUE_MAX:
             raise StoreUnavailable("Too many writes wait for the disk.")
         member = Member(action, self._loop.create_future())
@@ -84,6 +87,7 @@ class Writer:
 
     async def close(self) -> None:
         """Commit what is queued, then stop the thread."""
+        self._is_closed = True
         self._queue.put(None)
         await asyncio.to_thread(self._thread.join)
 

@@ -1,3 +1,3 @@
 DELETE FROM ready
 WHERE operation = :operation AND tenant = :tenant AND priority = :priority AND job_id = :job_id
-RETURNING available_at, version, attempt, counted_attempts, crashes, is_alone, started_at
+RETURNING available_at, version, attempt, counted_attempts, crashes, is_alone, started_at, updated_at

@@ -1,9 +1,11 @@
--- A newcomer starts level with the tenant that is next: it neither jumps ahead of the queue nor pays for the past.
-INSERT INTO turn (operation, tenant, vstart, waiting)
+-- A newcomer starts level with the tenant that is next, and one that comes back not before its own last turn: nobody
+-- is served twice at one level while somebody else waits there.
+INSERT INTO turn (operation, tenant, is_waiting, vstart, waiting)
 VALUES (
     :operation,
     :tenant,
-    coalesce((SELECT min(vstart) FROM turn WHERE operation = :operation), 0.0),
+    1,
+    coalesce((SELECT min(vstart) FROM turn WHERE operation = :operation AND is_waiting = 1), 0.0),
     1
 )
-ON CONFLICT (operation, tenant) DO UPDATE SET waiting = waiting + 1
+ON CONFLICT (operation, tenant) DO UPDATE SET is_waiting = 1, waiting = 1, vstart = max(vstart, excluded.vstart)

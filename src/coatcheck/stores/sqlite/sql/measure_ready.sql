@@ -1,1 +1,1 @@
-SELECT operation, sum(waiting) FROM turn GROUP BY operation
+SELECT operation, sum(waiting) FROM turn WHERE is_waiting = 1 GROUP BY operation

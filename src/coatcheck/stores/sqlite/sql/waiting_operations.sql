@@ -1,1 +1,1 @@
-SELECT DISTINCT operation FROM turn
+SELECT DISTINCT operation FROM turn WHERE is_waiting = 1

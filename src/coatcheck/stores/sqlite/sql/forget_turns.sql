@@ -1,0 +1,4 @@
+-- A tenant without work is remembered only while its last turn still lies ahead of somebody who waits.
+DELETE FROM turn
+WHERE operation = :operation AND is_waiting = 0
+    AND vstart <= coalesce((SELECT min(vstart) FROM turn WHERE operation = :operation AND is_waiting = 1), 9e999)

@@ -1,0 +1,83 @@
+"""The shipped suite on SQLite."""
+
+import importlib
+from pathlib import Path
+from pkgutil import iter_modules
+
+import pytest
+from sqlite_factory import SqliteFactory
+
+from coatcheck.testing import conformance
+from coatcheck.testing.conformance.acceptance import TestAcceptance, TestKeyRaces, TestKeys
+from coatcheck.testing.conformance.claims import (
+    TestClaims,
+    TestConcurrency,
+    TestDoubleClaims,
+    TestDueTimes,
+    TestOverdue,
+)
+from coatcheck.testing.conformance.commands import TestCancel, TestErase, TestRedrive
+from coatcheck.testing.conformance.commits import TestDurability, TestFaults, TestGroupCommit
+from coatcheck.testing.conformance.effects import TestEffects
+from coatcheck.testing.conformance.fairness import TestFairness
+from coatcheck.testing.conformance.finishing import (
+    TestCancelledWhileRunning,
+    TestFailure,
+    TestOtherOutcomes,
+    TestSuccess,
+)
+from coatcheck.testing.conformance.leases import TestHeartbeats, TestRescue, TestZombies
+from coatcheck.testing.conformance.outbox import TestOutbox
+from coatcheck.testing.conformance.reading import TestExpiry, TestIsolation, TestLists, TestMeasures
+from coatcheck.testing.conformance.transitions import TestTransitions
+from coatcheck.testing.conformance.upkeep import TestBaseline, TestOverdueSweep, TestRetention
+from coatcheck.testing.conformance.wakeups import TestWakeUps
+
+SUITE = [
+    TestAcceptance,
+    TestBaseline,
+    TestCancel,
+    TestCancelledWhileRunning,
+    TestClaims,
+    TestConcurrency,
+    TestDoubleClaims,
+    TestDueTimes,
+    TestDurability,
+    TestEffects,
+    TestErase,
+    TestExpiry,
+    TestFailure,
+    TestFairness,
+    TestFaults,
+    TestGroupCommit,
+    TestHeartbeats,
+    TestIsolation,
+    TestKeyRaces,
+    TestKeys,
+    TestLists,
+    TestMeasures,
+    TestOtherOutcomes,
+    TestOutbox,
+    TestOverdue,
+    TestOverdueSweep,
+    TestRedrive,
+    TestRescue,
+    TestRetention,
+    TestSuccess,
+    TestTransitions,
+    TestWakeUps,
+    TestZombies,
+]
+
+
+@pytest.fixture
+def store_factory(tmp_path: Path) -> SqliteFactory:
+    return SqliteFactory(tmp_path / "conformance.db")
+
+
+def test_no_class_of_the_suite_is_left_out() -> None:
+    modules = [
+        importlib.import_module(f"{conformance.__name__}.{found.name}") for found in iter_modules(conformance.__path__)
+    ]
+    shipped = {name for module in modules for name in vars(module) if name.startswith("Test")}
+    assert shipped == {suite.__name__ for suite in SUITE}

@@ -1,0 +1,338 @@
+"""What each verb costs on SQLite, in statements and rows. What is not configured costs nothing."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import apsw
+import pytest
+from sqlite_factory import SqliteFactory
+
+from coatcheck.core.job import Progress
+from coatcheck.core.outcome import Outcome, Released
+from coatcheck.core.policy import Policies
+from coatcheck.core.states import Status
+from coatcheck.store.records import Beat, Finishing, Prunable, Redriving
+from coatcheck.stores.sqlite import readers as readers_module
+from coatcheck.stores.sqlite import store as store_module
+from coatcheck.stores.sqlite.connection import open_reader, open_writer
+from coatcheck.testing.conformance.world import (
+    BROKEN,
+    DONE,
+    FLAKY,
+    LEASE_S,
+    OPERATION,
+    POLICY,
+    TENANT,
+    World,
+    cancel,
+    job_in,
+    key_of,
+    rescue,
+    stale,
+    watch,
+)
+
+Verb: TypeAlias = Callable[[], Awaitable[object]]
+Cost: TypeAlias = tuple[int, int]
+_FRAME = ("BEGIN", "COMMIT", "ROLLBACK")
+
+
+class Meter:
+    """Counts the statements and changed rows of every connection opened under it."""
+
+    def __init__(self) -> None:
+        self.statements: list[str] = []
+        self._connections: list[apsw.Connection] = []
+
+    def watched(self, open_connection: Callable[[Path], apsw.Connection]) -> Callable[[Path], apsw.Connection]:
+        def open_watched(path: Path) -> apsw.Connection:
+            connection = open_connection(path)
+            connection.exec_trace = self._note
+            self._connections.append(connection)
+            return connection
+
+        return open_watched
+
+    def _note(self, cursor: apsw.Cursor, statement: str, bindings: Any) -> bool:
+        if not statement.startswith(_FRAME):
+            self.statements.append(statement)
+        return True
+
+    @property
+    def rows(self) -> int:
+        return sum(connection.total_changes() for connection in self._connections)
+
+    @contextmanager
+    def measuring(self) -> Iterator[list[Cost]]:
+        """Fills the list with one cost when the block ends."""
+        self.statements.clear()
+        before, costs = self.rows, list[Cost]()
+        yield costs
+        costs.append((len(self.statements), self.rows - before))
+
+
+@pytest.fixture
+def meter(monkeypatch: pytest.MonkeyPatch) -> Meter:
+    meter = Meter()
+    monkeypatch.setattr(store_module, "open_writer", meter.watched(open_writer))
+    monkeypatch.setattr(readers_module, "open_reader", meter.watched(open_reader))
+    return meter
+
+
+async def _accept(world: World) -> Verb:
+    submission = world.submission()
+    return lambda: world.store.accept_job(submission)
+
+
+async def _accept_behind(world: World) -> Verb:
+    await world.accept()
+    return await _accept(world)
+
+
+async def _accept_with_key(world: World) -> Verb:
+    submission = world.submission(key=key_of(world))
+    return lambda: world.store.accept_job(submission)
+
+
+async def _accept_with_deadline(world: World) -> Verb:
+    submission = world.submission(deadline_at=world.now + 1000)
+    return lambda: world.store.accept_job(submission)
+
+
+async def _accept_delayed(world: World) -> Verb:
+    submission = world.submission(delay_s=60)
+    return lambda: world.store.accept_job(submission)
+
+
+async def _replay(world: World) -> Verb:
+    await world.accept(key=key_of(world))
+    return await _accept_with_key(world)
+
+
+async def _conflict(world: World) -> Verb:
+    await world.accept(key=key_of(world, fingerprint="e" * 64))
+    return await _accept_with_key(world)
+
+
+async def _claim_one(world: World) -> Verb:
+    await world.accept()
+    return world.claims
+
+
+async def _claim_under_a_bound(world: World) -> Verb:
+    world.policies[OPERATION] = replace(POLICY, concurrency_max=5)
+    return await _claim_one(world)
+
+
+async def _claim_eight(world: World) -> Verb:
+    for _ in range(10):
+        await world.accept()
+    return lambda: world.claims(slots=8)
+
+
+async def _claim_nothing(world: World) -> Verb:
+    return world.claims
+
+
+async def _beat(world: World) -> Verb:
+    beat = Beat((await world.start()).lease)
+    return lambda: world.store.extend_leases([beat], world.now)
+
+
+async def _beat_with_progress(world: World) -> Verb:
+    beat = Beat((await world.start()).lease, Progress(0.5, "Half"))
+    return lambda: world.store.extend_leases([beat], world.now)
+
+
+def _finish(outcome: Outcome) -> Callable[[World], Awaitable[Verb]]:
+    async def prepare(world: World) -> Verb:
+        finishing = Finishing((await world.start()).lease, outcome, POLICY, 0.5)
+        return lambda: world.store.finish_attempt(finishing, world.now)
+
+    return prepare
+
+
+async def _lease_lost(world: World) -> Verb:
+    lease = stale((await world.start()).lease)
+    return lambda: asyncio.gather(
+        world.store.finish_attempt(Finishing(lease, DONE, POLICY, 0.5), world.now), return_exceptions=True
+    )
+
+
+async def _record_effect(world: World) -> Verb:
+    lease = (await world.start()).lease
+    return lambda: world.store.record_effect(lease, "mail", b"sent", world.now)
+
+
+async def _find_effect(world: World) -> Verb:
+    lease = (await world.start()).lease
+    return lambda: world.store.find_effect(lease, "mail")
+
+
+async def _find_job(world: World) -> Verb:
+    job = await job_in(world, Status.SUCCEEDED)
+    return lambda: world.store.find_job(TENANT, job.id, world.now)
+
+
+async def _read_result(world: World) -> Verb:
+    job = await job_in(world, Status.SUCCEEDED)
+    return lambda: world.store.read_result(TENANT, job.id, world.now)
+
+
+async def _list_attempts(world: World) -> Verb:
+    job = await job_in(world, Status.SUCCEEDED)
+    return lambda: world.store.list_attempts(TENANT, job.id)
+
+
+async def _cancel_waiting(world: World) -> Verb:
+    job = await world.accept()
+    return lambda: cancel(world, job)
+
+
+async def _cancel_running(world: World) -> Verb:
+    claim = await world.start()
+    return lambda: cancel(world, claim.job)
+
+
+async def _cancel_again(world: World) -> Verb:
+    verb = await _cancel_running(world)
+    await verb()
+    return verb
+
+
+async def _erase(world: World) -> Verb:
+    job = await job_in(world, Status.SUCCEEDED)
+    return lambda: world.store.erase_job(TENANT, job.id, world.now)
+
+
+async def _redrive(world: World) -> Verb:
+    job = await job_in(world, Status.FAILED)
+    redriving = Redriving(TENANT, job.id, world.submission().job_id, world.now)
+    return lambda: world.store.redrive_job(redriving)
+
+
+async def _promote_nothing(world: World) -> Verb:
+    return lambda: world.store.promote_due(world.now, 100)
+
+
+async def _promote_one(world: World) -> Verb:
+    await world.accept(delay_s=1)
+    world.clock.advance(1)
+    return await _promote_nothing(world)
+
+
+async def _rescue_nothing(world: World) -> Verb:
+    await world.start()
+    return lambda: rescue(world)
+
+
+async def _rescue_one(world: World) -> Verb:
+    await world.start()
+    assert await watch(world, LEASE_S - 1) == 0
+    world.clock.advance(1)
+    return lambda: rescue(world)
+
+
+async def _expire_nothing(world: World) -> Verb:
+    return lambda: world.store.expire_overdue(Policies(world.policies), world.now, 100)
+
+
+async def _expire_one(world: World) -> Verb:
+    await world.accept(deadline_at=world.now + 1000)
+    world.clock.advance(1)
+    return await _expire_nothing(world)
+
+
+def _prune(what: Prunable, after_s: float) -> Callable[[World], Awaitable[Verb]]:
+    async def prepare(world: World) -> Verb:
+        await job_in(world, Status.SUCCEEDED, key=key_of(world, window_s=10))
+        world.clock.advance(after_s)
+        if what is Prunable.TOMBSTONES:
+            await world.store.prune_expired(Prunable.JOBS, world.now, 100)
+        return lambda: world.store.prune_expired(what, world.now, 100)
+
+    return prepare
+
+
+async def _measure(world: World) -> Verb:
+    await world.accept()
+    return lambda: world.store.measure_queues(world.now)
+
+
+async def _check_health(world: World) -> Verb:
+    return world.store.check_health
+
+
+async def _read_outbox(world: World) -> Verb:
+    return lambda: world.store.read_outbox(100)
+
+
+_KEPT_S = POLICY.retention.succeeded_s
+
+# verb -> statements and changed rows, (without a channel, with one)
+COSTS: dict[str, tuple[Callable[[World], Awaitable[Verb]], Cost, Cost]] = {
+    "accept": (_accept, (5, 4), (6, 5)),
+    "accept behind another": (_accept_behind, (4, 4), (5, 5)),
+    "accept with a key": (_accept_with_key, (7, 5), (8, 6)),
+    "accept with a deadline": (_accept_with_deadline, (6, 5), (7, 6)),
+    "accept delayed": (_accept_delayed, (3, 3), (4, 4)),
+    "replay": (_replay, (2, 0), (2, 0)),
+    "key conflict": (_conflict, (1, 0), (1, 0)),
+    "claim one": (_claim_one, (11, 4), (12, 5)),
+    "claim one under a bound": (_claim_under_a_bound, (12, 4), (13, 5)),
+    "claim eight": (_claim_eight, (67, 24), (75, 32)),
+    "claim nothing": (_claim_nothing, (4, 0), (4, 0)),
+    "beat": (_beat, (1, 1), (1, 1)),
+    "beat with progress": (_beat_with_progress, (1, 1), (1, 1)),
+    "finish succeeded": (_finish(DONE), (7, 4), (8, 5)),
+    "finish failed": (_finish(BROKEN), (6, 3), (7, 4)),
+    "finish for another try": (_finish(FLAKY), (7, 4), (8, 5)),
+    "release": (_finish(Released()), (7, 4), (8, 5)),
+    "lease lost": (_lease_lost, (1, 0), (1, 0)),
+    "record an effect": (_record_effect, (2, 1), (2, 1)),
+    "find an effect": (_find_effect, (1, 0), (1, 0)),
+    "find a job": (_find_job, (1, 0), (1, 0)),
+    "read a result": (_read_result, (1, 0), (1, 0)),
+    "list attempts": (_list_attempts, (1, 0), (1, 0)),
+    "cancel waiting": (_cancel_waiting, (7, 4), (8, 5)),
+    "cancel running": (_cancel_running, (5, 1), (5, 1)),
+    "cancel again": (_cancel_again, (4, 0), (4, 0)),
+    "erase": (_erase, (7, 5), (7, 5)),
+    "redrive": (_redrive, (7, 5), (8, 6)),
+    "promote nothing": (_promote_nothing, (2, 0), (2, 0)),
+    "promote one": (_promote_one, (6, 3), (6, 3)),
+    "rescue nothing": (_rescue_nothing, (1, 0), (1, 0)),
+    "rescue one": (_rescue_one, (8, 4), (9, 5)),
+    "expire nothing": (_expire_nothing, (2, 0), (2, 0)),
+    "expire one": (_expire_one, (11, 5), (12, 6)),
+    "prune a result": (_prune(Prunable.RESULTS, POLICY.retention.result_s), (1, 1), (1, 1)),
+    "prune a job": (_prune(Prunable.JOBS, _KEPT_S), (7, 5), (7, 5)),
+    "prune a tombstone": (_prune(Prunable.TOMBSTONES, _KEPT_S + POLICY.retention.tombstone_s), (1, 1), (1, 1)),
+    "prune a key": (_prune(Prunable.KEYS, 10), (1, 1), (1, 1)),
+    "measure queues": (_measure, (5, 0), (5, 0)),
+    "check health": (_check_health, (1, 0), (1, 0)),
+    "read the outbox": (_read_outbox, (1, 0), (1, 0)),
+}
+
+
+@pytest.mark.parametrize("has_channel", [False, True], ids=["alone", "channel"])
+@pytest.mark.parametrize("verb", COSTS)
+async def test_a_verb_costs_exactly_this(tmp_path: Path, meter: Meter, verb: str, has_channel: bool) -> None:
+    world = World(SqliteFactory(tmp_path / "counts.db"), has_channel)
+    await world.reopen()
+    prepare, *costs = COSTS[verb]
+    run = await prepare(world)
+    with meter.measuring() as measured:
+        await run()
+    await world.close()
+    assert measured == [costs[has_channel]], "\n".join(meter.statements)
+
+
+def test_a_channel_costs_one_row_for_a_change_of_status_and_nothing_else() -> None:
+    for verb, (_, (statements, rows), with_channel) in COSTS.items():
+        entries = with_channel[1] - rows
+        assert with_channel == (statements + entries, rows + entries), verb
