@@ -92,6 +92,19 @@ class TestFairness(Suite):
             served += await _serve(world, 1)
         assert served.count(b) <= 11 + world.factory.capabilities.fairness_slack
 
+    async def test_several_that_come_back_at_every_turn_starve_nobody(self, world: World) -> None:
+        """Each of them finds the other still waiting at the lowest level: only being remembered stops them."""
+        await _flood(world, "m", 100)
+        served: list[str] = []
+        await _flood(world, "a", 1)
+        await _flood(world, "z", 1)
+        for _ in range(30):
+            latest = await _serve(world, 1)
+            served += latest
+            if latest != ["m"]:
+                await _flood(world, latest[0], 1)
+        assert served.count("m") >= 10 - world.factory.capabilities.fairness_slack
+
     @_either_name_first
     async def test_retries_and_delays_stand_in_line_like_everyone(self, world: World, a: str, b: str) -> None:
         for _ in range(30):
