@@ -36,16 +36,17 @@ class StopSignals:
         self.second = asyncio.Event()
         self.last_number = 0
         self._clock = clock
-        self._last_at_s = float("-inf")
+        self._counted_at_s = float("-inf")
 
     def receive(self, number: int) -> None:
         """A signal came; the third ends the process on the spot.
 
         A Ctrl-C may come twice at once, from the terminal and from whatever started us; that counts as one.
         """
-        last_at_s, self._last_at_s = self._last_at_s, self._clock.monotonic_s()
-        if self._last_at_s - last_at_s < _ONE_SIGNAL_S:
+        now_s = self._clock.monotonic_s()
+        if now_s - self._counted_at_s < _ONE_SIGNAL_S:
             return
+        self._counted_at_s = now_s
         self.last_number = number
         if not self.first.is_set():
             _log.info("draining", signal=signal.Signals(number).name)

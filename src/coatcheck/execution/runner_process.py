@@ -14,7 +14,7 @@ from dataclasses import asdict
 from typing import Protocol
 
 from coatcheck.execution.channel import Channel
-from coatcheck.execution.frames import ImportFailed, Quit, Ready, ToControl, ToRunner
+from coatcheck.execution.frames import ImportFailed, Quit, Ready, Start, ToControl, ToRunner
 from coatcheck.execution.held import HeldAttempt
 from coatcheck.execution.runner_spec import GROUP_SIGNALS, RunnerArguments, RunnerSpec
 from coatcheck.observe.logs import get_logger
@@ -59,6 +59,7 @@ class RunnerProcess:
         self.held: dict[int, HeldAttempt] = {}
         self.deaf: set[int] = set()
         self.is_retired = False
+        self.has_worked = False
         self.pid = 0
         self._listener = listener
         self._loop = asyncio.get_running_loop()
@@ -105,6 +106,7 @@ class RunnerProcess:
 
     def send(self, frame: ToRunner) -> None:
         """Send with the other frames of this loop turn."""
+        self.has_worked = self.has_worked or isinstance(frame, Start)
         self._channel.send(frame)
 
     def retire(self) -> None:

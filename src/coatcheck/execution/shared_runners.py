@@ -8,7 +8,7 @@ from coatcheck.execution.parts import WorkerParts
 from coatcheck.execution.runner_process import RunnerFailed, RunnerProcess
 from coatcheck.observe.logs import get_logger
 
-# A runner that lived this long starts again at once.
+# A runner that died without ever having had work was well all the same if it lived this long.
 STABLE_S = 30.0
 
 
@@ -104,6 +104,9 @@ class SharedRunners:
         if runner.is_retired:
             # It runs well but for a handler that is deaf.
             return failures
+        if runner.has_worked:
+            # A job may have brought it down, as often as that job may be tried: nobody else's work waits for it.
+            return 0
         return 0 if clock.monotonic_s() - started_s >= STABLE_S else failures + 1
 
     async def _wait_for_room(self) -> None:
