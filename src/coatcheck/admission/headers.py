@@ -20,6 +20,12 @@ _QUOTED_KEY = re.compile(
 )
 _ESCAPE = re.compile(r'\\(["\\])')
 _PRIORITY = re.compile(r"[0-9]")
+_NAMES = {
+    b"idempotency-key": "Idempotency-Key",
+    b"job-start-after": "Job-Start-After",
+    b"job-deadline": "Job-Deadline",
+    b"job-priority": "Job-Priority",
+}
 
 HeaderValues = Mapping[bytes, Sequence[bytes]]
 """The values of each header by its lower-case name, in the order they came."""
@@ -34,26 +40,26 @@ def read_options(headers: HeaderValues, correlation_id: str, now: InstantMs) -> 
     return SubmissionOptions(
         correlation_id=correlation_id,
         idempotency_key=_idempotency_key(headers),
-        start_after=_moment(headers, "Job-Start-After", now),
-        deadline=_moment(headers, "Job-Deadline", now),
+        start_after=_moment(headers, b"job-start-after", now),
+        deadline=_moment(headers, b"job-deadline", now),
         priority=_priority(headers),
         traceparent=traceparent_of(headers.get(b"traceparent", ())),
     )
 
 
-def _single(headers: HeaderValues, name: str) -> str | None:
-    values = headers.get(name.lower().encode("ascii"))
+def _single(headers: HeaderValues, field: bytes) -> str | None:
+    values = headers.get(field)
     if not values:
         return None
     if len(values) > 1:
-        raise Refused("invalid-header", f"{name} stands more than once; send it once.")
+        raise Refused("invalid-header", f"{_NAMES[field]} stands more than once; send it once.")
     if len(values[0]) > limits.HEADER_VALUE_BYTES_MAX:
-        raise Refused("invalid-header", f"{name} is longer than {limits.HEADER_VALUE_BYTES_MAX} bytes.")
+        raise Refused("invalid-header", f"{_NAMES[field]} is longer than {limits.HEADER_VALUE_BYTES_MAX} bytes.")
     return values[0].decode("latin-1").strip(" \t")
 
 
 def _idempotency_key(headers: HeaderValues) -> str | None:
-    text = _single(headers, "Idempotency-Key")
+    text = _single(headers, b"idempotency-key")
     if text is None or not text.startswith('"'):
         return text
     match = _QUOTED_KEY.fullmatch(text)
@@ -62,19 +68,19 @@ def _idempotency_key(headers: HeaderValues) -> str | None:
     return _ESCAPE.sub(r"\1", match[1])
 
 
-def _moment(headers: HeaderValues, name: str, now: InstantMs) -> InstantMs | None:
-    text = _single(headers, name)
+def _moment(headers: HeaderValues, field: bytes, now: InstantMs) -> InstantMs | None:
+    text = _single(headers, field)
     if text is None:
         return None
     moment = parse_moment(text, now)
     if moment is None:
-        detail = f"{name} must be an RFC 3339 instant with its offset, as 2030-01-31T12:00:00Z, or seconds from now."
-        raise Refused("invalid-header", detail)
+        form = "an RFC 3339 instant with its offset, such as 2030-01-31T12:00:00Z, or seconds from now"
+        raise Refused("invalid-header", f"{_NAMES[field]} must be {form}.")
     return moment
 
 
 def _priority(headers: HeaderValues) -> int | None:
-    text = _single(headers, "Job-Priority")
+    text = _single(headers, b"job-priority")
     if text is None:
         return None
     if not _PRIORITY.fullmatch(text):

@@ -1,0 +1,129 @@
+"""A job as its client sees it: the fields of the contract, its URLs, and the tag of each version of them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any
+
+import orjson
+
+from coatcheck.core import limits
+from coatcheck.core.errors import ErrorInfo
+from coatcheck.core.job import AttemptRecord, InstantMs, JobRecord, Progress
+from coatcheck.core.states import Status
+
+REPRESENTATION_REVISION = 1
+"""Raised whenever the same record is represented differently, so that no client keeps an old form."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobUrls:
+    """Where one job is read, collected and cancelled."""
+
+    status_url: str
+    result_url: str
+    cancel_url: str
+
+
+class UrlBook:
+    """Builds URLs below one prefix: a mount point such as `/jobs`, a public URL, or nothing."""
+
+    def __init__(self, prefix: str, paths: Mapping[str, str]) -> None:
+        self.prefix = prefix
+        self._collections = {operation: prefix + path for operation, path in paths.items()}
+
+    def collection_url(self, operation: str) -> str:
+        """The collection of an operation. One this build does not know is taken to stand at its default path."""
+        return self._collections.get(operation) or f"{self.prefix}/v1/{operation}"
+
+    def status_url(self, operation: str, job_id: str) -> str:
+        return f"{self.collection_url(operation)}/{job_id}"
+
+    def of(self, job: JobRecord) -> JobUrls:
+        """All URLs of a job."""
+        status_url = self.status_url(job.operation, job.id)
+        return JobUrls(status_url, status_url + "/result", status_url + "/cancel")
+
+
+def represent(job: JobRecord, urls: JobUrls) -> bytes:
+    """The job as UTF-8 JSON."""
+    return orjson.dumps(fields_of(job, urls))
+
+
+def represent_attempt(attempt: AttemptRecord) -> dict[str, Any]:
+    """One start of a job, ready for orjson."""
+    return {
+        "number": attempt.number,
+        "started_at": instant(attempt.started_at),
+        "finished_at": instant(attempt.finished_at),
+        "outcome": attempt.outcome,
+        "error": _error(attempt.error),
+    }
+
+
+def etag(job: JobRecord) -> str:
+    """The strong entity tag of the job's representation. An inline result that expires changes it without a version."""
+    has_inline = job.result is not None and job.result.inline is not None
+    return f'"v{job.version}-r{REPRESENTATION_REVISION}{"-i" if has_inline else ""}"'
+
+
+def instant(at: InstantMs | None) -> str | None:
+    """RFC 3339 in UTC with milliseconds and `Z`."""
+    if at is None:
+        return None
+    # A retention of ages must not make its job unreadable.
+    seconds, ms = divmod(min(at, limits.INSTANT_MS_MAX), 1000)
+    return f"{_second(seconds)}.{ms:03d}Z"
+
+
+@lru_cache(maxsize=4096)
+def _second(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+
+
+def fields_of(job: JobRecord, urls: JobUrls) -> dict[str, Any]:
+    """The job's fields, ready for orjson."""
+    fields: dict[str, Any] = {
+        "id": job.id,
+        "operation": job.operation,
+        "status": job.status,
+        "done": job.status.is_final,
+        "version": job.version,
+        "attempt": job.attempt,
+        "max_attempts": job.max_attempts,
+        "progress": _progress(job.progress),
+        "created_at": instant(job.created_at),
+        "started_at": instant(job.started_at),
+        "finished_at": instant(job.finished_at),
+        "updated_at": instant(job.updated_at),
+        "available_at": instant(job.available_at),
+        "deadline_at": instant(job.deadline_at),
+        "expires_at": instant(job.expires_at),
+        "result_expires_at": instant(job.result_expires_at),
+        "cancel_requested": job.cancel_requested,
+        "cancel_reason": job.cancel_reason,
+        "error": _error(job.error),
+        "correlation_id": job.correlation_id,
+        "redrive_of": job.redrive_of,
+        "redriven_as": job.redriven_as,
+        "status_url": urls.status_url,
+        "result_url": urls.result_url,
+        "cancel_url": urls.cancel_url,
+    }
+    if job.status is Status.SUCCEEDED and job.result is not None:
+        fields["result_type"] = job.result.content_type
+        fields["result_bytes"] = job.result.size_bytes
+        if job.result.inline is not None:
+            fields["result"] = orjson.Fragment(job.result.inline)
+    return fields
+
+
+def _progress(progress: Progress | None) -> dict[str, Any] | None:
+    return None if progress is None else {"fraction": progress.fraction, "message": progress.message}
+
+
+def _error(error: ErrorInfo | None) -> dict[str, Any] | None:
+    if error is None:
+        return None
+    return {"category": error.category, "code": error.code, "title": error.title, "detail": error.detail}

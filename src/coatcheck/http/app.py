@@ -1,0 +1,130 @@
+"""The edge as an ASGI app: every request gets an answer with a correlation id, whatever happens behind it."""
+
+from collections.abc import MutableMapping
+from functools import lru_cache
+from typing import Any, Final
+from urllib.parse import quote
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from coatcheck.admission.correlation import correlation_id_of
+from coatcheck.completion.representation import UrlBook
+from coatcheck.core.problems import Refused
+from coatcheck.http.dispatch import Resources, answer_with
+from coatcheck.http.documents import Documents
+from coatcheck.http.exchange import ClientGone, Exchange
+from coatcheck.http.identity import tenant_of
+from coatcheck.http.problem_answers import answer_problem, internal_error, store_unavailable
+from coatcheck.http.services import HttpServices
+from coatcheck.observe.logs import get_logger
+from coatcheck.store.errors import StoreUnavailable
+
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+_HEADER_OVERHEAD_BYTES: Final = 4
+_PATH_SAFE = "/-._~!$&'()*+,;=:@"
+
+_log = get_logger("http")
+
+
+def build_asgi(services: HttpServices) -> ASGIApp:
+    """The whole HTTP interface, for a server of its own or to be mounted below another app."""
+    return HttpEdge(services)
+
+
+class HttpEdge:
+    """Routes requests and turns whatever is raised into the one answer each of them gets."""
+
+    def __init__(self, services: HttpServices) -> None:
+        self._services = services
+        self._resources = Resources(services)
+        self._documents = Documents(services)
+        self._paths = {operation.name: operation.path for operation in services.app.operations.values()}
+        self._urls = lru_cache(maxsize=64)(self._urls_below)
+        services.draining.on_begin(services.watch.stop)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            await self._serve(self._exchange(scope, receive, send))
+        elif scope["type"] == "lifespan":
+            await _live(receive, send)
+        elif scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1000})
+
+    def _exchange(self, scope: Scope, receive: Receive, send: Send) -> Exchange:
+        headers: dict[bytes, list[bytes]] = {}
+        size = 0
+        for name, value in scope["headers"]:
+            headers.setdefault(name, []).append(value)
+            size += len(name) + len(value) + _HEADER_OVERHEAD_BYTES
+        exchange = Exchange(scope, receive, send, headers)
+        exchange.headers_bytes = size
+        exchange.correlation_id = correlation_id_of(headers.get(b"x-correlation-id", ()))
+        exchange.tenant = tenant_of(scope)
+        exchange.urls = self._urls(scope.get("root_path", ""))
+        exchange.fault_point = self._services.fault_point
+        return exchange
+
+    async def _serve(self, exchange: Exchange) -> None:
+        try:
+            await self._answer(exchange)
+        except ClientGone:
+            return
+        finally:
+            if exchange.status:
+                method = exchange.method if exchange.method in _METHODS else "other"
+                self._services.metrics.count(
+                    "http_requests", route=exchange.route, method=method, status=str(exchange.status)
+                )
+
+    async def _answer(self, exchange: Exchange) -> None:
+        try:
+            self._check_head(exchange)
+            found = self._resources.find(route_path(exchange.scope))
+            if found is None:
+                await self._documents.serve(exchange)
+            else:
+                await answer_with(*found, exchange)
+        except Refused as refused:
+            await self._refuse(exchange, refused)
+        except StoreUnavailable as error:
+            _log.warning("store_unavailable", reason=str(error), correlation_id=exchange.correlation_id)
+            await self._refuse(exchange, store_unavailable())
+        except ClientGone:
+            raise
+        except Exception:
+            _log.exception("request_failed", route=exchange.route, correlation_id=exchange.correlation_id)
+            await self._refuse(exchange, internal_error())
+
+    async def _refuse(self, exchange: Exchange, refused: Refused) -> None:
+        # An answer that has begun cannot become another: left unfinished, it ends with its connection.
+        if not exchange.status:
+            await answer_problem(exchange, refused)
+
+    def _check_head(self, exchange: Exchange) -> None:
+        bytes_max = self._services.settings.headers_bytes_max
+        if exchange.headers_bytes > bytes_max:
+            raise Refused("headers-too-large", f"The request headers have more than {bytes_max} bytes together.")
+
+    def _urls_below(self, root_path: str) -> UrlBook:
+        prefix = self._services.settings.public_url or quote(root_path.rstrip("/"), safe=_PATH_SAFE)
+        return UrlBook(prefix, self._paths)
+
+
+def route_path(scope: MutableMapping[str, Any]) -> str:
+    """The path below the mount point."""
+    path: str = scope["path"]
+    root_path: str = scope.get("root_path", "").rstrip("/")
+    if root_path and path.startswith(root_path) and path[len(root_path) : len(root_path) + 1] in ("", "/"):
+        return path[len(root_path) :]
+    return path
+
+
+async def _live(receive: Receive, send: Send) -> None:
+    """Agree to the server's start and end: nothing here begins or ends with it."""
+    while True:
+        message = await receive()
+        if message["type"] == "lifespan.startup":
+            await send({"type": "lifespan.startup.complete"})
+        else:
+            await send({"type": "lifespan.shutdown.complete"})
+            return

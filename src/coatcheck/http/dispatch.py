@@ -1,0 +1,107 @@
+"""From a path to what answers it: by look-up, since no two operations' paths can meet."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from coatcheck.app import Operation
+from coatcheck.http.commands import Cancel, Erase
+from coatcheck.http.exchange import Exchange
+from coatcheck.http.health import Health
+from coatcheck.http.lists import ALL_JOBS_PATH, ListAttempts, ListJobs
+from coatcheck.http.problem_answers import method_not_allowed
+from coatcheck.http.result import ReadResult
+from coatcheck.http.services import HttpServices
+from coatcheck.http.status import ReadStatus
+from coatcheck.http.submit import Submit
+
+Answerer: TypeAlias = Callable[[Exchange], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """One kind of URL: its route as metrics and documents name it, and what answers each method."""
+
+    route: str
+    methods: Mapping[str, Answerer]
+    operation: Operation | None = None
+
+    @property
+    def allow(self) -> str:
+        return ", ".join(sorted(self.methods))
+
+
+class Resources:
+    """All URLs but those of the documentation."""
+
+    def __init__(self, services: HttpServices) -> None:
+        self._services = services
+        self._exact: dict[str, Resource] = {}
+        self._jobs: dict[str, Resource] = {}
+        self._parts: dict[str, Mapping[str, Resource]] = {}
+        self._read = ReadStatus(services)
+        self._add_service_routes()
+        for operation in services.app.operations.values():
+            self._add_operation(operation)
+
+    def find(self, path: str) -> tuple[Resource, str] | None:
+        """The resource at a path and the job id in it ("" where there is none)."""
+        resource = self._exact.get(path)
+        if resource is not None:
+            return resource, ""
+        parent, _, last = path.rpartition("/")
+        resource = self._jobs.get(parent)
+        if resource is not None:
+            return resource, last
+        collection, _, job_id = parent.rpartition("/")
+        parts = self._parts.get(collection)
+        resource = None if parts is None else parts.get(last)
+        return None if resource is None else (resource, job_id)
+
+    def _add_service_routes(self) -> None:
+        health = Health(self._services)
+        routes: dict[str, Answerer] = {
+            "/livez": health.live,
+            "/readyz": health.ready,
+            "/metrics": health.metrics,
+            ALL_JOBS_PATH: ListJobs(self._services),
+        }
+        self._exact.update({path: Resource(path, _reading(answerer)) for path, answerer in routes.items()})
+
+    def _add_operation(self, operation: Operation) -> None:
+        services, path, job_path = self._services, operation.path, operation.path + "/{id}"
+
+        def bound(answerer: Callable[[Exchange, Operation], Awaitable[None]]) -> Answerer:
+            return lambda exchange: answerer(exchange, operation)
+
+        collection = {"POST": bound(Submit(services)), **_reading(bound(ListJobs(services)))}
+        job = {"DELETE": bound(Erase(services)), **_reading(bound(self._read))}
+        parts = {
+            "result": _reading(bound(ReadResult(services))),
+            "cancel": {"POST": bound(Cancel(services))},
+            "attempts": _reading(bound(ListAttempts(services))),
+        }
+        self._exact[path] = Resource(path, collection, operation)
+        self._jobs[path] = Resource(job_path, job, operation)
+        self._parts[path] = {
+            name: Resource(f"{job_path}/{name}", methods, operation) for name, methods in parts.items()
+        }
+
+
+async def answer_with(resource: Resource, job_id: str, exchange: Exchange) -> None:
+    """Let the resource answer.
+
+    Raises:
+        Refused: `method-not-allowed`, or whatever the resource refuses.
+    """
+    exchange.route = resource.route
+    exchange.operation = resource.operation
+    exchange.job_id = job_id
+    answerer = resource.methods.get(exchange.method)
+    if answerer is None:
+        raise method_not_allowed(resource.allow)
+    await answerer(exchange)
+
+
+def _reading(answerer: Answerer) -> dict[str, Answerer]:
+    return {"GET": answerer, "HEAD": answerer}

@@ -1,0 +1,28 @@
+"""What the edge is given: everything it calls, assembled elsewhere."""
+
+from dataclasses import dataclass
+
+from coatcheck.acceptance.acceptance import Acceptance
+from coatcheck.app import App
+from coatcheck.completion.estimates import Estimates
+from coatcheck.completion.watch import JobWatch
+from coatcheck.core.faults import FaultPoint, no_fault
+from coatcheck.http.draining import DrainState
+from coatcheck.observe.metrics import Metrics
+from coatcheck.settings import Settings
+from coatcheck.store.contract import Store
+
+
+@dataclass(frozen=True, slots=True)
+class HttpServices:
+    """The edge's collaborators. Time comes from the store's clock."""
+
+    app: App
+    store: Store
+    acceptance: Acceptance
+    watch: JobWatch
+    estimates: Estimates
+    metrics: Metrics
+    settings: Settings
+    draining: DrainState
+    fault_point: FaultPoint = no_fault
