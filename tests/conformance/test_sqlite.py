@@ -5,7 +5,7 @@ from pathlib import Path
 from pkgutil import iter_modules
 
 import pytest
-from sqlite_factory import SqliteFactory
+from harness.sqlite_factory import SqliteFactory
 
 from coatcheck.testing import conformance
 from coatcheck.testing.conformance.acceptance import TestAcceptance, TestKeyRaces, TestKeys

@@ -28,6 +28,7 @@ class Line:
 
     def __init__(self) -> None:
         self.clock = ManualClock()
+        self.is_stopped = False
         self.reported: list[Progress] = []
         self.effects: dict[str, bytes] = {}
         self.asked: list[tuple[str, bool]] = []
