@@ -9,13 +9,18 @@ from coatcheck.stores.sqlite.statements import sql
 
 SEEKS = {
     "find_key": ["idempotency_key USING PRIMARY KEY (tenant=? AND operation=? AND key=?)"],
-    "next_turn": ["turn USING COVERING INDEX turn_in_order (operation=? AND is_waiting=?)"],
+    "next_turns": ["turn USING INDEX turn_in_order (operation=? AND is_waiting=?)"],
     "join_turns": ["turn USING COVERING INDEX turn_in_order (operation=? AND is_waiting=?)"],
     "forget_turns": [
         "turn USING INDEX turn_in_order (operation=? AND is_waiting=? AND vstart<?)",
         "turn USING COVERING INDEX turn_in_order (operation=? AND is_waiting=?)",
     ],
-    "next_ready": ["r USING PRIMARY KEY (operation=? AND tenant=?)", "j USING PRIMARY KEY (id=?)"],
+    "next_ready": [
+        "r USING PRIMARY KEY (operation=? AND tenant=?)",
+        "j USING PRIMARY KEY (id=?)",
+        "p USING PRIMARY KEY (job_id=?)",
+    ],
+    "delete_next_ready": ["ready USING PRIMARY KEY (operation=? AND tenant=? AND (priority,job_id)<(?,?))"],
     "delete_ready": ["ready USING PRIMARY KEY (operation=? AND tenant=? AND priority=? AND job_id=?)"],
     "delete_scheduled": ["scheduled USING COVERING INDEX scheduled_by_job (job_id=?)"],
     "due_jobs": ["scheduled USING PRIMARY KEY (available_at<?)"],

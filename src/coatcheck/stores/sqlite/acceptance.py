@@ -1,4 +1,6 @@
-"""Accepting a job: its key is looked up and everything is written in one commit."""
+"""Accepting jobs: the keys are looked up and everything is written in one commit, all jobs of a batch together."""
+
+from collections.abc import Mapping, Sequence
 
 from coatcheck.core.events import EventType
 from coatcheck.core.job import InstantMs, JobRecord
@@ -6,15 +8,14 @@ from coatcheck.core.states import Status
 from coatcheck.store.records import (
     Accepted,
     Disposition,
-    IdempotencyKey,
     KeyConflict,
     KeyOfExpiredJob,
     Replayed,
     Submission,
 )
 from coatcheck.stores.sqlite.facet import Facet
-from coatcheck.stores.sqlite.queue import Place, put_waiting
-from coatcheck.stores.sqlite.rows import Moving
+from coatcheck.stores.sqlite.queue import put_waiting
+from coatcheck.stores.sqlite.rows import Moving, Place, Row
 from coatcheck.stores.sqlite.transaction import Transaction
 
 
@@ -22,35 +23,79 @@ class Acceptances(Facet):
     """The engine's AcceptanceStore."""
 
     async def accept_job(self, submission: Submission) -> Disposition:
-        return await self._writer.run(lambda transaction: accept(transaction, submission))
+        return await self._writer.run_bulk(accept, submission)
 
 
-def accept(transaction: Transaction, submission: Submission) -> Disposition:
-    """Find the job the key stands for, or write the new one."""
-    key = submission.key
-    if key is not None:
-        earlier = _find_earlier(transaction, submission, key)
-        if earlier is not None:
-            return earlier
-        transaction.run(
-            "put_key",
-            tenant=submission.tenant,
-            operation=submission.operation,
-            key=key.key,
-            algorithm=key.algorithm,
-            fingerprint=key.fingerprint,
-            job_id=submission.job_id,
-            expires_at=key.expires_at,
-        )
+def accept(transaction: Transaction, submissions: Sequence[Submission]) -> Sequence[Disposition]:
+    """Write the new jobs; for those whose key is known, find the jobs the keys stand for."""
+    reserved = _reserve_keys(transaction, submissions)
+    new = [submission for submission in submissions if submission.key is None or submission.job_id in reserved]
+    accepted = _insert_new(transaction, new)
+    return [
+        Accepted(accepted[submission.job_id])
+        if submission.job_id in accepted
+        else _accept_known_key(transaction, submission)
+        for submission in submissions
+    ]
+
+
+def insert_jobs(transaction: Transaction, jobs: Sequence[JobRecord], keys_end: Mapping[str, InstantMs]) -> None:
+    """Write queued jobs' records and put them where they wait; their payloads are the caller's.
+
+    `keys_end` says until when an idempotency key stands for a job, where there is one.
+    """
+    transaction.insert("insert_job", [_job_row(job, keys_end.get(job.id)) for job in jobs])
+    deadlines = [(job.deadline_at, job.id) for job in jobs if job.deadline_at is not None]
+    transaction.insert("insert_deadline", deadlines)
+    put_waiting(transaction, [(_place(job), _unstarted(job)) for job in jobs], max(job.created_at for job in jobs))
+    transaction.tell(EventType.ACCEPTED, jobs)
+
+
+def _reserve_keys(transaction: Transaction, submissions: Sequence[Submission]) -> set[str]:
+    """The ids of the jobs whose key nobody used before, which is theirs now."""
+    rows: list[Row] = [_key_row(submission) for submission in submissions if submission.key is not None]
+    reserved = {row[0] for row in transaction.insert("insert_key", rows)}
+    if reserved:
         transaction.fault_point("key-reserved")
-    job = new_job(submission)
-    insert(transaction, job, key.expires_at if key else None)
-    transaction.run("insert_payload", job_id=job.id, body=submission.payload)
-    return Accepted(job)
+    return reserved
 
 
-def new_job(submission: Submission) -> JobRecord:
-    """The record of a job that was just accepted."""
+def _insert_new(transaction: Transaction, submissions: Sequence[Submission]) -> dict[str, JobRecord]:
+    if not submissions:
+        return {}
+    jobs = [_new_job(submission) for submission in submissions]
+    keys_end = {submission.job_id: submission.key.expires_at for submission in submissions if submission.key}
+    insert_jobs(transaction, jobs, keys_end)
+    transaction.insert("insert_payload", [(submission.job_id, submission.payload) for submission in submissions])
+    return {job.id: job for job in jobs}
+
+
+def _accept_known_key(transaction: Transaction, submission: Submission) -> Disposition:
+    earlier = _find_earlier(transaction, submission)
+    if earlier is not None:
+        return earlier
+    transaction.insert("put_key", [_key_row(submission)])
+    return Accepted(_insert_new(transaction, [submission])[submission.job_id])
+
+
+def _find_earlier(transaction: Transaction, submission: Submission) -> Disposition | None:
+    """What the key stands for, or None where its window is over."""
+    key = submission.key
+    assert key is not None, "only a key can be known"
+    row = transaction.row("find_key", tenant=submission.tenant, operation=submission.operation, key=key.key)
+    assert row is not None, "a key that could not be reserved is there"
+    algorithm, fingerprint, job_id, expires_at = row
+    if expires_at <= submission.created_at:
+        return None
+    if (algorithm, fingerprint) != (key.algorithm, key.fingerprint):
+        return KeyConflict(job_id)
+    job = transaction.job(job_id, submission.created_at)
+    if job is None or (job.expires_at is not None and job.expires_at <= submission.created_at):
+        return KeyOfExpiredJob(job_id)
+    return Replayed(job)
+
+
+def _new_job(submission: Submission) -> JobRecord:
     return JobRecord(
         id=submission.job_id,
         tenant=submission.tenant,
@@ -72,43 +117,43 @@ def new_job(submission: Submission) -> JobRecord:
     )
 
 
-def insert(transaction: Transaction, job: JobRecord, key_expires_at: InstantMs | None) -> None:
-    """Write a queued job's record and put it where it waits; its payload is the caller's."""
-    transaction.run(
-        "insert_job",
-        id=job.id,
-        tenant=job.tenant,
-        operation=job.operation,
-        operation_version=job.operation_version,
-        priority=job.priority,
-        max_attempts=job.max_attempts,
-        created_at=job.created_at,
-        available_at=job.available_at,
-        deadline_at=job.deadline_at,
-        correlation_id=job.correlation_id,
-        traceparent=job.traceparent,
-        chain_id=job.chain_id,
-        redrive_of=job.redrive_of,
-        key_expires_at=key_expires_at,
+def _place(job: JobRecord) -> Place:
+    return Place(job.operation, job.tenant, job.priority, job.id)
+
+
+def _unstarted(job: JobRecord) -> Moving:
+    return Moving(job.available_at, job.version, 0, 0, 0, is_alone=False, started_at=None, updated_at=job.created_at)
+
+
+def _job_row(job: JobRecord, key_expires_at: InstantMs | None) -> Row:
+    return (
+        job.id,
+        job.tenant,
+        job.operation,
+        job.operation_version,
+        job.priority,
+        job.max_attempts,
+        job.created_at,
+        job.available_at,
+        job.deadline_at,
+        job.correlation_id,
+        job.traceparent,
+        job.chain_id,
+        job.redrive_of,
+        key_expires_at,
+        job.updated_at,
     )
-    if job.deadline_at is not None:
-        transaction.run("insert_deadline", deadline_at=job.deadline_at, job_id=job.id)
-    place = Place(job.operation, job.tenant, job.priority, job.id)
-    moving = Moving(job.available_at, 1, 0, 0, 0, is_alone=False, started_at=None, updated_at=job.created_at)
-    put_waiting(transaction, place, moving, job.created_at)
-    transaction.tell(EventType.ACCEPTED, job)
 
 
-def _find_earlier(transaction: Transaction, submission: Submission, key: IdempotencyKey) -> Disposition | None:
-    row = transaction.row("find_key", tenant=submission.tenant, operation=submission.operation, key=key.key)
-    if row is None:
-        return None
-    algorithm, fingerprint, job_id, expires_at = row
-    if expires_at <= submission.created_at:
-        return None
-    if (algorithm, fingerprint) != (key.algorithm, key.fingerprint):
-        return KeyConflict(job_id)
-    job = transaction.job(job_id, submission.created_at)
-    if job is None or (job.expires_at is not None and job.expires_at <= submission.created_at):
-        return KeyOfExpiredJob(job_id)
-    return Replayed(job)
+def _key_row(submission: Submission) -> Row:
+    key = submission.key
+    assert key is not None, "the caller has looked"
+    return (
+        submission.tenant,
+        submission.operation,
+        key.key,
+        key.algorithm,
+        key.fingerprint,
+        submission.job_id,
+        key.expires_at,
+    )

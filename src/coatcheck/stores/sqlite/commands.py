@@ -14,12 +14,13 @@ from coatcheck.store.records import (
     Tombstone,
     WakeUpKind,
 )
-from coatcheck.stores.sqlite.acceptance import insert
+from coatcheck.stores.sqlite.acceptance import insert_jobs
 from coatcheck.stores.sqlite.facet import Facet
-from coatcheck.stores.sqlite.queue import Place, take_waiting
+from coatcheck.stores.sqlite.queue import take_waiting
 from coatcheck.stores.sqlite.reading import find
 from coatcheck.stores.sqlite.retention import bury
-from coatcheck.stores.sqlite.settling import Ending, changed, end_job
+from coatcheck.stores.sqlite.rows import Place, fixed_of
+from coatcheck.stores.sqlite.settling import Ending, end_job
 from coatcheck.stores.sqlite.transaction import Transaction
 
 
@@ -48,13 +49,16 @@ def _cancel(
         return CancelAnswer(CancelDisposition.ALREADY_CANCELLED, job)
     if job.status.is_final:
         return CancelAnswer(CancelDisposition.ALREADY_FINISHED, job)
-    moving = take_waiting(transaction, Place(job.operation, job.tenant, job.priority, job.id))
+    place = Place(job.operation, job.tenant, job.priority, job.id)
+    moving = take_waiting(transaction, place)
     if moving is not None:
         policy = policies.of(job.operation)
-        ending = Ending(Status.CANCELLED, policy, moving, is_cancel_requested=True, cancel_reason=reason)
-        return CancelAnswer(CancelDisposition.CANCELLED, end_job(transaction, job.id, ending, now))
+        moved = moving.changed(now)
+        ending = Ending(Status.CANCELLED, policy, moved, is_cancel_requested=True, cancel_reason=reason)
+        return CancelAnswer(CancelDisposition.CANCELLED, end_job(transaction, place, fixed_of(job), ending, now))
     if transaction.run("request_cancel", job_id=job.id, reason=reason, now=now):
-        job = changed(transaction, job.id, None, now)
+        job = replace(job, version=job.version + 1, updated_at=now, cancel_requested=True, cancel_reason=reason)
+        transaction.hint(WakeUpKind.CHANGED, job.id)
     transaction.fault_point("cancel-stored")
     transaction.hint(WakeUpKind.CANCEL, job.id)
     return CancelAnswer(CancelDisposition.REQUESTED, job)
@@ -87,7 +91,7 @@ def _redrive(transaction: Transaction, redriving: Redriving) -> JobRecord | Redr
     transaction.hint(WakeUpKind.CHANGED, job.id)
     transaction.fault_point("redrive-half")
     new_job = _again(job, redriving)
-    insert(transaction, new_job, key_expires_at=None)
+    insert_jobs(transaction, [new_job], keys_end={})
     transaction.run("copy_payload", job_id=job.id, new_job_id=new_job.id)
     return new_job
 

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import apsw
 
+from coatcheck.core.faults import FaultPoint, no_fault
 from coatcheck.store.errors import StoreRefused, StoreUnavailable
 from coatcheck.stores.sqlite.statements import migrations, sql
 
 BUSY_TIMEOUT_MS = 5_000
+STATEMENTS_KEPT = 250
 READER_BUSY_TIMEOUT_MS = 250
 QUICK_CHECK_BYTES_MAX = 256 * 1024 * 1024
 OLDEST_SQLITE = (3, 51, 3)
@@ -35,9 +37,11 @@ _DAMAGED = (apsw.CorruptError, apsw.NotADBError)
 
 @contextmanager
 def store_errors(path: Path) -> Iterator[None]:
-    """Turn SQLite's failures into StoreUnavailable; the message names the file and SQLite's own words."""
+    """Turn the failures of SQLite and of files into StoreUnavailable; the message names the file and their words."""
     try:
         yield
+    except OSError as error:
+        raise StoreUnavailable(f"{path}: {error.strerror}") from error
     except _UNAVAILABLE as error:
         raise StoreUnavailable(f"{path}: {error}") from error
     except _DAMAGED as error:
@@ -50,7 +54,7 @@ def is_unavailable(error: Exception) -> bool:
 
 
 def _connect(path: Path, flags: int) -> apsw.Connection:
-    connection = apsw.Connection(str(path), flags=flags)
+    connection = apsw.Connection(str(path), flags=flags, statementcachesize=STATEMENTS_KEPT)
     # Without this guarantee SQLite plans a statement anew whenever a bound value changes: 70 µs instead of 4 µs to
     # find a job.
     connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
@@ -76,6 +80,8 @@ def open_reader(path: Path) -> apsw.Connection:
     connection = _connect(path, apsw.SQLITE_OPEN_READONLY)
     connection.set_busy_timeout(READER_BUSY_TIMEOUT_MS)
     connection.pragma("query_only", True)
+    # The first read opens the log and its index; later there may be no file descriptor left for them.
+    connection.pragma("user_version")
     return connection
 
 
@@ -137,7 +143,7 @@ def _damaged(path: Path, words: str) -> str:
     return f"store: {path} is damaged ({words}); restore it from a backup, it was not changed."
 
 
-def migrate(connection: apsw.Connection, path: Path, app_name: str) -> None:
+def migrate(connection: apsw.Connection, path: Path, app_name: str, fault_point: FaultPoint = no_fault) -> None:
     """Bring the schema up to date and see that the file is this app's. Each migration is one transaction.
 
     Raises:
@@ -154,6 +160,7 @@ def migrate(connection: apsw.Connection, path: Path, app_name: str) -> None:
             if number > done:
                 for statement in statements:
                     connection.execute(statement)
+                    fault_point("migration-step")
                 connection.pragma("user_version", number)
         if done == 0:
             connection.execute(sql("write_app"), {"app": app_name})

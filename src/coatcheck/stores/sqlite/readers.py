@@ -59,7 +59,7 @@ class Readers:
         self._connections: list[apsw.Connection] = []
         self._local = threading.local()
         self._is_closed = False
-        self._pool = ThreadPoolExecutor(READER_THREADS, "coatcheck-reader", initializer=self._open_thread)
+        self._pool = ThreadPoolExecutor(READER_THREADS, "coatcheck-reader")
 
     def here(self, read: Callable[[Snapshot], T]) -> T:
         """Read a few rows by key, on the event loop."""
@@ -84,11 +84,15 @@ class Readers:
         if self._is_closed:
             raise StoreUnavailable("The store is closed.")
 
-    def _open_thread(self) -> None:
-        connection = open_reader(self._path)
-        self._connections.append(connection)
-        self._local.snapshot = Snapshot(connection)
-
     def _read(self, read: Callable[[Snapshot], T]) -> T:
-        with store_errors(self._path), self._local.snapshot as snapshot:
+        with store_errors(self._path), self._snapshot() as snapshot:
             return read(snapshot)
+
+    def _snapshot(self) -> Snapshot:
+        """This thread's own. Where it cannot be opened (no descriptor left), the next read tries again."""
+        snapshot: Snapshot | None = getattr(self._local, "snapshot", None)
+        if snapshot is None:
+            connection = open_reader(self._path)
+            self._connections.append(connection)
+            snapshot = self._local.snapshot = Snapshot(connection)
+        return snapshot

@@ -1,13 +1,36 @@
 """From rows to records: no row leaves the engine."""
 
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, TypeAlias
 
 from coatcheck.core.errors import ErrorCategory, ErrorInfo
 from coatcheck.core.job import AttemptRecord, JobRecord, Progress, ResultInfo
 from coatcheck.core.states import Status
 
 Row: TypeAlias = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Whose job it is and where it stands among the others."""
+
+    operation: str
+    tenant: str
+    priority: int
+    job_id: str
+
+
+class Fixed(NamedTuple):
+    """What of an open job never moves, in the order of open_job's and next_ready's columns."""
+
+    operation_version: str
+    max_attempts: int
+    created_at: int
+    deadline_at: int | None
+    correlation_id: str
+    traceparent: str | None
+    chain_id: str
+    redrive_of: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +45,10 @@ class Moving:
     is_alone: bool
     started_at: int | None
     updated_at: int
+
+    def changed(self, now: int) -> "Moving":
+        """The same, one version later."""
+        return replace(self, version=self.version + 1, updated_at=now)
 
     @classmethod
     def from_row(cls, row: Row) -> "Moving":
@@ -46,6 +73,46 @@ class EndedLease:
     attempt_started_at: int
     cancel_requested: int
     cancel_reason: str | None
+
+
+def fixed_of(job: JobRecord) -> Fixed:
+    """What does not move of a job that was read."""
+    return Fixed(
+        job.operation_version,
+        job.max_attempts,
+        job.created_at,
+        job.deadline_at,
+        job.correlation_id,
+        job.traceparent,
+        job.chain_id,
+        job.redrive_of,
+    )
+
+
+def job_from_parts(place: Place, fixed: Fixed, moving: Moving, status: Status, **end: Any) -> JobRecord:
+    """A job whose parts are at hand: saves reading back what was just written. `end` holds the fields of its end."""
+    return JobRecord(
+        place.job_id,
+        place.tenant,
+        place.operation,
+        fixed.operation_version,
+        status,
+        moving.version,
+        moving.attempt,
+        moving.counted_attempts,
+        fixed.max_attempts,
+        place.priority,
+        fixed.created_at,
+        moving.updated_at,
+        moving.available_at,
+        fixed.correlation_id,
+        fixed.chain_id,
+        moving.started_at,
+        deadline_at=fixed.deadline_at,
+        traceparent=fixed.traceparent,
+        redrive_of=fixed.redrive_of,
+        **end,
+    )
 
 
 def job_from_row(row: Row) -> JobRecord:

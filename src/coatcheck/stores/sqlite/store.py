@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Callable
 from contextlib import AsyncExitStack
+from pathlib import Path
 
 import apsw
 
@@ -12,6 +13,7 @@ from coatcheck.store.records import WakeUp
 from coatcheck.stores.sqlite.acceptance import Acceptances
 from coatcheck.stores.sqlite.claims import Claiming
 from coatcheck.stores.sqlite.commands import Commands
+from coatcheck.stores.sqlite.commit_mark import CommitMark
 from coatcheck.stores.sqlite.config import SqliteConfig
 from coatcheck.stores.sqlite.connection import (
     migrate,
@@ -26,6 +28,7 @@ from coatcheck.stores.sqlite.reading import Reading
 from coatcheck.stores.sqlite.turnstile import Turnstile
 from coatcheck.stores.sqlite.upkeep import BeatWatch, Sweeping
 from coatcheck.stores.sqlite.wakeups import WakeUps
+from coatcheck.stores.sqlite.wal_check import refuse_lost_log, refuse_orphaned_log
 from coatcheck.stores.sqlite.writer import Writer, WriterParts
 
 
@@ -45,11 +48,17 @@ class SqliteStore(Acceptances, Claiming, Reading, Commands, Outbox, Sweeping):
 
     async def open(self) -> None:
         path = self._config.path
-        refuse_unsafe_place(path)
+        with store_errors(path):
+            refuse_unsafe_place(path)
+            await self._open(path)
+
+    async def _open(self, path: Path) -> None:
         async with AsyncExitStack() as opened:
             turnstile = Turnstile(path)
             opened.callback(turnstile.close)
-            connection = self._open_file(turnstile)
+            mark = CommitMark(path)
+            opened.callback(mark.close)
+            connection = self._open_file(turnstile, mark)
             opened.callback(connection.close)
             self._relay_turn = RelayTurn(path)
             opened.callback(self._relay_turn.close)
@@ -57,7 +66,8 @@ class SqliteStore(Acceptances, Claiming, Reading, Commands, Outbox, Sweeping):
             opened.push_async_callback(self._readers.close)
             self._wakeups = WakeUps(path)
             opened.callback(self._wakeups.close)
-            self._writer = Writer(self._writer_parts(connection, turnstile))
+            self._writer = self._make_writer(self._writer_parts(connection, turnstile, mark))
+            self._writer.start()
             opened.push_async_callback(self._writer.close)
             self._opened = opened.pop_all()
 
@@ -68,22 +78,31 @@ class SqliteStore(Acceptances, Claiming, Reading, Commands, Outbox, Sweeping):
         """See WakeUpSource."""
         return self._wakeups.listen(callback)
 
-    def _open_file(self, turnstile: Turnstile) -> apsw.Connection:
+    def _open_file(self, turnstile: Turnstile, mark: CommitMark) -> apsw.Connection:
         path = self._config.path
-        with turnstile, store_errors(path):
+        with turnstile:
+            refuse_orphaned_log(path)
             connection = open_writer(path)
             try:
+                refuse_lost_log(connection, path)
+                mark.refuse_lost_commits(connection)
                 refuse_damage(connection, path)
-                migrate(connection, path, self._config.app_name)
+                migrate(connection, path, self._config.app_name, self._fault_point)
             except BaseException:
+                # Closing would move the log into the file and remove it; what is refused stays as it was found.
+                connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
                 connection.close()
                 raise
             return connection
 
-    def _writer_parts(self, connection: apsw.Connection, turnstile: Turnstile) -> WriterParts:
+    def _make_writer(self, parts: WriterParts) -> Writer:
+        return Writer(parts)
+
+    def _writer_parts(self, connection: apsw.Connection, turnstile: Turnstile, mark: CommitMark) -> WriterParts:
         return WriterParts(
             connection,
             turnstile,
+            mark,
             self._config.events,
             self._fault_point,
             self._wakeups.publish,

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from coatcheck.core.job import InstantMs
 from coatcheck.core.outcome import Lost
 from coatcheck.core.policy import Policies
+from coatcheck.store.errors import StoreUnavailable
 from coatcheck.store.records import Promotion, Prunable
-from coatcheck.stores.sqlite.claims import overdue_ending
 from coatcheck.stores.sqlite.facet import Facet
-from coatcheck.stores.sqlite.queue import Place, next_due_at, promote, take_waiting
+from coatcheck.stores.sqlite.queue import next_due_at, promote, take_waiting
 from coatcheck.stores.sqlite.retention import bury
-from coatcheck.stores.sqlite.rows import EndedLease
-from coatcheck.stores.sqlite.settling import Settling, end_job, settle_lease
+from coatcheck.stores.sqlite.rows import EndedLease, Place, fixed_of
+from coatcheck.stores.sqlite.settling import Settling, end_job, overdue_ending, settle_lease
 from coatcheck.stores.sqlite.transaction import Transaction
 
 _JITTER_BITS = 53
@@ -45,6 +45,10 @@ class BeatWatch:
         self._seen: dict[tuple[str, str], Seen] = {}
         self._looked_at_s: float | None = None
 
+    def forget(self) -> None:
+        """Count from anew at the next look."""
+        self._seen = {}
+
     def silent(self, leases: Sequence[tuple[str, str, int]], now_s: float) -> list[tuple[str, str, int]]:
         """Of (job id, token, beat), those whose beat has not moved for a lease time."""
         was_away = self._looked_at_s is not None and now_s - self._looked_at_s > self._lease_s / 2
@@ -74,12 +78,18 @@ class Sweeping(Facet):
         return await self._writer.run(act)
 
     async def rescue_leases(self, policies: Policies, now: InstantMs, limit: int) -> int:
-        leases = await self._readers.aside(lambda snapshot: snapshot.rows("list_leases"))
+        # The look takes the way of the heartbeats: while the store writes for nobody, nobody can have kept a lease.
+        leases = await self._writer.run(lambda transaction: transaction.rows("list_leases"))
         silent = self._beats.silent([(row[0], row[1], row[2]) for row in leases], self.clock.monotonic_s())
         if not silent:
             return 0
         self._fault_point("reap-selected")
-        return await self._writer.run(lambda transaction: _rescue(transaction, silent[:limit], policies, now))
+        try:
+            return await self._writer.run(lambda transaction: _rescue(transaction, silent[:limit], policies, now))
+        except StoreUnavailable:
+            # Heartbeats failed as well: each lease gets its whole time again.
+            self._beats.forget()
+            raise
 
     async def expire_overdue(self, policies: Policies, now: InstantMs, limit: int) -> int:
         return await self._writer.run(lambda transaction: _expire(transaction, policies, now, limit))
@@ -124,12 +134,13 @@ def _expire_one(transaction: Transaction, job_id: str, policies: Policies, now: 
     job = transaction.job(job_id, now)
     if job is None:
         return 0
-    moving = take_waiting(transaction, Place(job.operation, job.tenant, job.priority, job.id))
+    place = Place(job.operation, job.tenant, job.priority, job.id)
+    moving = take_waiting(transaction, place)
     if moving is None:
         return 0
     ending = overdue_ending(job.deadline_at, moving, policies.of(job.operation), now)
     assert ending is not None, "only overdue jobs were selected"
-    end_job(transaction, job_id, ending, now)
+    end_job(transaction, place, fixed_of(job), ending, now)
     return 1
 
 

@@ -74,8 +74,10 @@ class WakeUps:
     def _find_peers(self) -> Sequence[str]:
         seen_at = os.fstat(self._folder_fd).st_mtime_ns
         if seen_at != self._peers_seen_at:
-            self._peers = [name for name in os.listdir(self._folder_fd) if name != self._name]
-            self._peers_seen_at = seen_at
+            # Listing takes a file descriptor; while there is none left, those known before are told.
+            with contextlib.suppress(OSError):
+                self._peers = [name for name in os.listdir(self._folder_fd) if name != self._name]
+                self._peers_seen_at = seen_at
         return self._peers
 
     def _send(self, peer: str, wakeup: WakeUp) -> None:

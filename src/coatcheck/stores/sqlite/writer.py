@@ -18,8 +18,9 @@ from coatcheck.core.faults import FaultPoint
 from coatcheck.store.clock import Clock
 from coatcheck.store.errors import StoreUnavailable
 from coatcheck.store.records import WakeUpKind
+from coatcheck.stores.sqlite.commit_mark import CommitMark
 from coatcheck.stores.sqlite.connection import BUSY_TIMEOUT_MS, is_unavailable
-from coatcheck.stores.sqlite.transaction import Action, Transaction
+from coatcheck.stores.sqlite.transaction import Action, Bulk, Item, Transaction
 from coatcheck.stores.sqlite.turnstile import Turnstile
 
 T = TypeVar("T")
@@ -32,12 +33,21 @@ TRUNCATE_BUSY_MS = 100
 
 @dataclass(slots=True)
 class Member:
-    """One action of a batch, and who waits for it."""
+    """One member of a batch, and who waits for it: an action, or an item for an action that takes many."""
 
-    action: Action[Any]
+    action: Action[Any] | None
     future: "asyncio.Future[Any]"
+    bulk: Bulk[Any, Any] | None = None
+    item: Any = None
     result: Any = None
     error: BaseException | None = None
+
+    def run(self, transaction: Transaction) -> None:
+        """Do this member's part by itself."""
+        if self.action is not None:
+            self.result = self.action(transaction)
+        elif self.bulk is not None:
+            (self.result,) = self.bulk(transaction, [self.item])
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +56,7 @@ class WriterParts:
 
     connection: apsw.Connection
     turnstile: Turnstile
+    mark: CommitMark
     has_events: bool
     fault_point: FaultPoint
     publish: Callable[[Hints], None]
@@ -54,7 +65,7 @@ class WriterParts:
 
 
 class Writer:
-    """Runs actions in group commits. Made on the event loop that will await it."""
+    """Runs actions in group commits. Made and started on the event loop that will await it."""
 
     def __init__(self, parts: WriterParts) -> None:
         self._parts = parts
@@ -64,6 +75,9 @@ class Writer:
         self._wal_pages = 0
         self._is_closed = False
         parts.connection.set_wal_hook(self._note_wal)
+
+    def start(self) -> None:
+        """Begin to commit."""
         self._thread.start()
 
     async def run(self, action: Action[T]) -> T:
@@ -72,13 +86,12 @@ class Writer:
         Raises:
             StoreUnavailable: the file failed, too many writes wait or the store is closed; the action did not happen.
         """
-        if self._is_closed:
-            raise StoreUnavailable("The store is closed.")
-        if self._queue.qsize() >= limits.COMMIT_QUEUE_MAX:
-            raise StoreUnavailable("Too many writes wait for the disk.")
-        member = Member(action, self._loop.create_future())
-        self._queue.put(member)
-        result: T = await member.future
+        result: T = await self._wait_for(Member(action, self._loop.create_future()))
+        return result
+
+    async def run_bulk(self, bulk: Bulk[Item, T], item: Item) -> T:
+        """As `run`, for an action that takes all items of the batch at once."""
+        result: T = await self._wait_for(Member(None, self._loop.create_future(), bulk, item))
         return result
 
     def is_alive(self) -> bool:
@@ -91,17 +104,31 @@ class Writer:
         self._queue.put(None)
         await asyncio.to_thread(self._thread.join)
 
+    def _wait_for(self, member: Member) -> "asyncio.Future[Any]":
+        if self._is_closed:
+            raise StoreUnavailable("The store is closed.")
+        if self._queue.qsize() >= limits.COMMIT_QUEUE_MAX:
+            raise StoreUnavailable("Too many writes wait for the disk.")
+        self._enqueue(member)
+        return member.future
+
+    def _enqueue(self, member: Member) -> None:
+        self._queue.put(member)
+
     def _work(self) -> None:
-        is_open = True
-        while is_open:
-            batch, is_open = self._gather()
-            if not batch:
-                continue
+        while self._turn():
+            pass
+
+    def _turn(self) -> bool:
+        """Commit what has gathered; False once the writer is closed."""
+        batch, is_open = self._gather()
+        if batch:
             began_s = self._parts.clock.monotonic_s()
             hints = self._commit(batch)
             self._loop.call_soon_threadsafe(self._deliver, batch, hints)
             self._parts.observe_commit(len(batch), self._parts.clock.monotonic_s() - began_s)
             self._checkpoint()
+        return is_open
 
     def _gather(self) -> tuple[list[Member], bool]:
         batch: list[Member] = []
@@ -136,19 +163,31 @@ class Writer:
         transaction = Transaction(connection, self._parts.has_events, self._parts.fault_point)
         connection.execute("BEGIN IMMEDIATE")
         try:
+            before = connection.total_changes()
             run(transaction, batch)
+            number = transaction.row("count_commit") if connection.total_changes() > before else None
             self._parts.fault_point("before-commit")
             connection.execute("COMMIT")
         except BaseException:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
+        if number is not None:
+            self._parts.mark.write(number[0])
         return transaction.hints
 
     @staticmethod
     def _run_together(transaction: Transaction, batch: Sequence[Member]) -> None:
+        together: dict[Bulk[Any, Any], list[Member]] = {}
         for member in batch:
-            member.result = member.action(transaction)
+            if member.bulk is None:
+                member.run(transaction)
+            else:
+                together.setdefault(member.bulk, []).append(member)
+        for bulk, members in together.items():
+            results = bulk(transaction, [member.item for member in members])
+            for member, result in zip(members, results, strict=True):
+                member.result = result
 
     def _run_apart(self, transaction: Transaction, batch: Sequence[Member]) -> None:
         connection = self._parts.connection
@@ -156,7 +195,7 @@ class Writer:
             hints = set(transaction.hints)
             connection.execute("SAVEPOINT member")
             try:
-                member.result = member.action(transaction)
+                member.run(transaction)
             except Exception as error:
                 if is_unavailable(error):
                     raise

@@ -1,3 +1,3 @@
--- One job of cost 1 was served: the tenant goes behind those that waited as long.
-UPDATE turn SET vstart = vstart + 1.0, waiting = waiting - 1, is_waiting = waiting > 1
+-- Each job served has cost 1: the tenant goes behind those that waited as long.
+UPDATE turn SET vstart = vstart + :count, waiting = waiting - :count, is_waiting = waiting > :count
 WHERE operation = :operation AND tenant = :tenant

@@ -1,1 +1,2 @@
-INSERT INTO deadline (deadline_at, job_id) VALUES (:deadline_at, :job_id)
+INSERT INTO deadline (deadline_at, job_id)
+VALUES (?, ?)

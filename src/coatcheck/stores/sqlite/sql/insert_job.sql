@@ -1,7 +1,5 @@
 INSERT INTO job (
     id, tenant, operation, operation_version, priority, max_attempts, created_at, available_at, deadline_at,
     correlation_id, traceparent, chain_id, redrive_of, key_expires_at, updated_at
-) VALUES (
-    :id, :tenant, :operation, :operation_version, :priority, :max_attempts, :created_at, :available_at, :deadline_at,
-    :correlation_id, :traceparent, :chain_id, :redrive_of, :key_expires_at, :created_at
 )
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)

@@ -1,2 +1,2 @@
 INSERT INTO outbox (type, job_id, tenant, operation, version, occurred_at, correlation_id, data)
-VALUES (:type, :job_id, :tenant, :operation, :version, :occurred_at, :correlation_id, :data)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?)

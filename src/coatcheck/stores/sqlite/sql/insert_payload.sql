@@ -1,1 +1,2 @@
-INSERT INTO payload (job_id, body) VALUES (:job_id, :body)
+INSERT INTO payload (job_id, body)
+VALUES (?, ?)

@@ -6,6 +6,6 @@ VALUES (
     :tenant,
     1,
     coalesce((SELECT min(vstart) FROM turn WHERE operation = :operation AND is_waiting = 1), 0.0),
-    1
+    :count
 )
-ON CONFLICT (operation, tenant) DO UPDATE SET is_waiting = 1, waiting = 1, vstart = max(vstart, excluded.vstart)
+ON CONFLICT (operation, tenant) DO UPDATE SET is_waiting = 1, waiting = excluded.waiting, vstart = max(vstart, excluded.vstart)

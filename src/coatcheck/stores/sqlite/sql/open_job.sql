@@ -1,2 +1,4 @@
 -- What settling an attempt needs to know of its job.
-SELECT max_attempts, deadline_at, key_expires_at FROM job WHERE id = :job_id AND status IS NULL
+SELECT
+    operation_version, max_attempts, created_at, deadline_at, correlation_id, traceparent, chain_id, redrive_of
+FROM job WHERE id = :job_id AND status IS NULL

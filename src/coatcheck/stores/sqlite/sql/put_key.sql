@@ -1,3 +1,3 @@
 -- Replaces only a key whose window is over: the caller has looked in the same transaction.
 INSERT OR REPLACE INTO idempotency_key (tenant, operation, key, algorithm, fingerprint, job_id, expires_at)
-VALUES (:tenant, :operation, :key, :algorithm, :fingerprint, :job_id, :expires_at)
+VALUES (?, ?, ?, ?, ?, ?, ?)

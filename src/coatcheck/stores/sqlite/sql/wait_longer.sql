@@ -1,1 +1,1 @@
-UPDATE turn SET waiting = waiting + 1 WHERE operation = :operation AND tenant = :tenant AND is_waiting = 1
+UPDATE turn SET waiting = waiting + :count WHERE operation = :operation AND tenant = :tenant AND is_waiting = 1

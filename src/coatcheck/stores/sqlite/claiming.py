@@ -1,0 +1,187 @@
+"""Taking jobs in fair order: whose turn it is is worked out first, then each tenant's jobs are taken together."""
+
+import heapq
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from coatcheck.core import limits
+from coatcheck.core.events import EventType
+from coatcheck.core.job import InstantMs
+from coatcheck.core.policy import DEFAULT_POLICY
+from coatcheck.core.states import Status
+from coatcheck.store.records import Claim, ClaimRequest, Claims, Lease, WakeUpKind
+from coatcheck.stores.sqlite.queue import next_due_at, promote
+from coatcheck.stores.sqlite.rows import Fixed, Moving, Place, Row, job_from_parts
+from coatcheck.stores.sqlite.settling import end_job, overdue_ending
+from coatcheck.stores.sqlite.transaction import Transaction
+
+_TAKEN_MAX = 2 * limits.CLAIM_BATCH_MAX
+_TOKEN_BYTES = 12
+_MOVING_COLUMNS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    """A job that left the ready ones and is not leased yet."""
+
+    place: Place
+    waited: Moving
+    fixed: Fixed
+    payload: bytes
+
+
+def claim(transaction: Transaction, request: ClaimRequest, operations: Sequence[str], now: InstantMs) -> Claims:
+    """Lease the next jobs, going round the operations, until the slots are full or nothing is ready."""
+    promote(transaction, now, limits.SWEEP_BATCH_MAX)
+    slots = {name: _slots(transaction, request, name) for name in operations}
+    wanted = min(request.slots, limits.CLAIM_BATCH_MAX)
+    started: list[_Taken] = []
+    looked_at = 0
+    while looked_at < _TAKEN_MAX:
+        picked = _pick(transaction, slots, wanted - len(started))
+        taken = _take(transaction, picked)
+        looked_at += len(taken)
+        in_time = [job for job in taken if not _end_overdue(transaction, request, job, now)]
+        started += in_time
+        for job in in_time:
+            slots[job.place.operation] -= 1
+        if len(in_time) == len(picked):
+            break
+    claims = _lease(transaction, request.worker_id, started, now)
+    return Claims(claims, next_due_at(transaction))
+
+
+def _slots(transaction: Transaction, request: ClaimRequest, operation: str) -> int:
+    wanted = request.slots_by_operation[operation]
+    largest = request.policies.get(operation, DEFAULT_POLICY).concurrency_max
+    if largest is None:
+        return wanted
+    running: int = transaction.rows("count_running", operation=operation)[0][0]
+    return max(0, min(wanted, largest - running))
+
+
+def _pick(transaction: Transaction, slots: Mapping[str, int], wanted: int) -> list[tuple[str, str]]:
+    """The operations and tenants of the next `wanted` starts, in order. Nothing is taken yet.
+
+    As many turns as starts are wanted are enough to know: each start goes to the lowest, which then rises by one.
+    """
+    turns: dict[str, list[tuple[float, str, int]]] = {}
+    for name, free in slots.items():
+        if free > 0 and wanted > 0:
+            rows = transaction.rows("next_turns", operation=name, limit=min(free, wanted))
+            turns[name] = [(vstart, tenant, waiting) for tenant, vstart, waiting in rows]
+    left = dict(slots)
+    picked: list[tuple[str, str]] = []
+    while len(picked) < wanted and any(turns.values()):
+        for name in [name for name, heap in turns.items() if heap][: wanted - len(picked)]:
+            heap = turns[name]
+            vstart, tenant, waiting = heap[0]
+            picked.append((name, tenant))
+            left[name] -= 1
+            if left[name] == 0:
+                heap.clear()
+            elif waiting > 1:
+                heapq.heapreplace(heap, (vstart + 1.0, tenant, waiting - 1))
+            else:
+                heapq.heappop(heap)
+    return picked
+
+
+def _take(transaction: Transaction, picked: Sequence[tuple[str, str]]) -> list[_Taken]:
+    """Take the jobs out of the ready ones, in the order picked."""
+    by_turn = {
+        (operation, tenant): iter(_take_first(transaction, operation, tenant, count))
+        for (operation, tenant), count in Counter(picked).items()
+    }
+    for operation in {operation for operation, _ in by_turn}:
+        transaction.run("forget_turns", operation=operation)
+    taken = (next(by_turn[turn], None) for turn in picked)
+    return [job for job in taken if job is not None]
+
+
+def _take_first(transaction: Transaction, operation: str, tenant: str, count: int) -> list[_Taken]:
+    rows = transaction.rows("next_ready", operation=operation, tenant=tenant, limit=count)
+    taken = [_taken(operation, tenant, row) for row in rows]
+    if taken:
+        last = taken[-1].place
+        transaction.run(
+            "delete_next_ready", operation=operation, tenant=tenant, priority=last.priority, job_id=last.job_id
+        )
+        transaction.run("advance_turn", operation=operation, tenant=tenant, count=len(taken))
+    if len(taken) < count:
+        transaction.run("recount_turn", operation=operation, tenant=tenant)
+    return taken
+
+
+def _taken(operation: str, tenant: str, row: Row) -> _Taken:
+    priority, job_id, *_ = row
+    waited = Moving.from_row(row[2:_MOVING_COLUMNS])
+    return _Taken(
+        Place(operation, tenant, priority, job_id), waited, Fixed._make(row[_MOVING_COLUMNS:-1]), payload=row[-1]
+    )
+
+
+def _end_overdue(transaction: Transaction, request: ClaimRequest, job: _Taken, now: InstantMs) -> bool:
+    """End a job that came too late to start; whether it did."""
+    policy = request.policies.get(job.place.operation, DEFAULT_POLICY)
+    ending = overdue_ending(job.fixed.deadline_at, job.waited, policy, now)
+    if ending is not None:
+        end_job(transaction, job.place, job.fixed, ending, now)
+    return ending is not None
+
+
+def _lease(transaction: Transaction, worker_id: str, started: Sequence[_Taken], now: InstantMs) -> list[Claim]:
+    if not started:
+        return []
+    tokens = os.urandom(_TOKEN_BYTES * len(started)).hex()
+    size = 2 * _TOKEN_BYTES
+    claims = [_claim(job, tokens[size * n : size * (n + 1)], now) for n, job in enumerate(started)]
+    transaction.insert(
+        "insert_lease", [_lease_row(worker_id, job, claim) for job, claim in zip(started, claims, strict=True)]
+    )
+    transaction.tell(EventType.STARTED, [claim.job for claim in claims])
+    for claim in claims:
+        transaction.hint(WakeUpKind.CHANGED, claim.job.id)
+    transaction.fault_point("claim-before-commit")
+    return claims
+
+
+def _claim(job: _Taken, token: str, now: InstantMs) -> Claim:
+    waited = job.waited
+    # The caller read its clock before its turn came: another process may have made the job, or found it due, since.
+    now = max(now, waited.available_at)
+    running = Moving(
+        available_at=waited.available_at,
+        version=waited.version + 1,
+        attempt=waited.attempt + 1,
+        counted_attempts=waited.counted_attempts + 1,
+        crashes=waited.crashes,
+        is_alone=waited.is_alone,
+        started_at=now if waited.started_at is None else waited.started_at,
+        updated_at=now,
+    )
+    record = job_from_parts(job.place, job.fixed, running, Status.RUNNING)
+    return Claim(Lease(record.id, record.attempt, token), record, job.payload, waited.is_alone)
+
+
+def _lease_row(worker_id: str, job: _Taken, claim: Claim) -> Row:
+    record = claim.job
+    return (
+        record.id,
+        record.operation,
+        record.tenant,
+        record.priority,
+        claim.lease.token,
+        worker_id,
+        record.available_at,
+        record.version,
+        record.attempt,
+        record.counted_attempts,
+        job.waited.crashes,
+        int(claim.is_alone),
+        record.started_at,
+        record.updated_at,
+        record.updated_at,
+    )

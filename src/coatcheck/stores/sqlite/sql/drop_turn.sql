@@ -1,1 +1,0 @@
-DELETE FROM turn WHERE operation = :operation AND tenant = :tenant

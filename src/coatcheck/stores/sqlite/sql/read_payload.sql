@@ -1,1 +1,0 @@
-SELECT body FROM payload WHERE job_id = :job_id
