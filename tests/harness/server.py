@@ -166,5 +166,5 @@ def server_environment(settings: Mapping[str, str] = QUIET) -> dict[str, str]:
     """This process's environment without its own settings, with these, and with the app under test importable."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("COATCHECK_")}
     given = {f"COATCHECK_{name.upper()}": value for name, value in settings.items()}
-    path = os.pathsep.join([str(ROOT / "src"), str(ROOT / "tests")])
+    path = os.pathsep.join([str(ROOT / "src"), str(ROOT / "tests"), str(ROOT)])
     return inherited | given | {"PYTHONPATH": path, "PYTHONUNBUFFERED": "1"}
