@@ -1,6 +1,6 @@
 """What a handler returned, as the bytes a store keeps: JSON of the declared type, or a File."""
 
-import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from coatcheck.execution.frames import Raised, Returned, Verdict
 from coatcheck.execution.texts import operator_detail
 
 JSON_TYPE = "application/json"
+# What Pydantic writes for NaN and the infinities, and for much else.
 _NUMBER_MARKS = (b"null", b"NaN", b"Infinity")
 
 
@@ -29,12 +30,23 @@ def encode_result(operation: Operation, value: Any) -> Verdict:
         return _not_storable("The work did not return the file it declares.", f"returned {type(value).__name__}")
     try:
         body = operation.result.dump_json(value, by_alias=True, warnings="error")
-        if any(mark in body for mark in _NUMBER_MARKS):
-            # Pydantic writes NaN as null, or as it stands: neither is the number that was returned.
-            json.dumps(operation.result.dump_python(value, by_alias=True, mode="json"), allow_nan=False)
+        if any(mark in body for mark in _NUMBER_MARKS) and _holds_no_number(operation.result.dump_python(value)):
+            return _not_storable("The result holds a number that JSON cannot hold.", "NaN or an infinity in the result")
     except (PydanticSerializationError, ValueError, RecursionError) as error:
         return _not_storable("The result is not of the type its operation declares.", operator_detail(error))
     return _bounded(operation, Returned(JSON_TYPE, body, None))
+
+
+def _holds_no_number(value: Any) -> bool:
+    """Whether there is a NaN or an infinity anywhere in plain values."""
+    level = [value]
+    while level:
+        if any(isinstance(item, float) and not math.isfinite(item) for item in level):
+            return True
+        mappings = (item.values() for item in level if isinstance(item, dict))
+        sequences = (item for item in level if isinstance(item, (list, tuple, set, frozenset)))
+        level = [child for children in (*mappings, *sequences) for child in children]
+    return False
 
 
 def _encode_file(operation: Operation, file: File) -> Verdict:
