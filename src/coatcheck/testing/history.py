@@ -53,12 +53,12 @@ class HistoryWriter:
 
     def __init__(self, path: Path, who: str, clock: Clock | None = None) -> None:
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
-        self._who = who
+        self.who = who
         self._clock = clock or SystemClock()
 
     def write(self, mark: Mark, what: str, **fields: Any) -> None:
         """Add a line. `fields` are those of Entry; what it has no field for belongs into `more`."""
-        entry = Entry(round(self._clock.monotonic_s() * 1_000_000), self._who, mark, what, **fields)
+        entry = Entry(round(self._clock.monotonic_s() * 1_000_000), self.who, mark, what, **fields)
         members = {name: value for name, value in asdict(entry).items() if value is not None and value != {}}
         os.write(self._file, json.dumps(members).encode() + b"\n")
 

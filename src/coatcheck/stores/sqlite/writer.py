@@ -173,6 +173,7 @@ class Writer:
                 connection.execute("ROLLBACK")
             raise
         if number is not None:
+            self._parts.fault_point("committed-before-mark")
             self._parts.mark.write(number[0])
         return transaction.hints
 
