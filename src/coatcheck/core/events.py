@@ -46,6 +46,7 @@ def event_data(job: JobRecord) -> bytes:
         "version": job.version,
         "attempt": job.attempt,
         "error": error,
+        "cancel_reason": job.cancel_reason,
         "redrive_of": job.redrive_of,
     }
     return json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode()

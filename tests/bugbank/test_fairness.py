@@ -1,0 +1,105 @@
+"""Fairness: a flood, a herd of workers and a crowd of idle ones leave everybody their turn and the store its rest."""
+
+import asyncio
+import itertools
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from coatcheck.core.job import InstantMs
+from coatcheck.execution.claim_loop import ClaimLoop
+from coatcheck.execution.parts import WorkerParts, WorkerSettings
+from coatcheck.execution.placement import Placement
+from coatcheck.observe.metrics import Metrics
+from coatcheck.store.clock import SystemClock
+from coatcheck.store.records import ClaimRequest, Claims
+from coatcheck.stores.sqlite.config import SqliteConfig
+from coatcheck.stores.sqlite.store import SqliteStore
+from coatcheck.testing.conformance.world import OPERATION, OTHER_OPERATION, World
+from coatcheck.testing.waiting import wait_until_async
+from contract.conftest import Connect, Serve
+from harness.apps import app
+from harness.server import APP, FRAGILE
+from harness.stage import Stage
+
+from .scale import scaled
+
+CLOCK = SystemClock()
+POLL_S = 1.0
+IDLE_WORKERS = 30
+
+
+@pytest.mark.parametrize("is_spread", [False, True], ids=["one queue", "many queues"])
+async def test_bb_107_a_flood_delays_a_trickle_by_one_turn(world: World, is_spread: bool) -> None:
+    """Ten thousand of A's before ten of B's: for each of B's at most one of A's goes first, however A splits them."""
+    operations = (OPERATION, OTHER_OPERATION) if is_spread else (OPERATION,)
+    priorities = range(10) if is_spread else (5,)
+    kinds = itertools.cycle(itertools.product(operations, priorities))
+    flood = itertools.islice(kinds, scaled(2_000, 10_000))
+    await asyncio.gather(*(world.accept(tenant="a", operation=one, priority=priority) for one, priority in flood))
+    await asyncio.gather(*(world.accept(tenant="b", operation=OPERATION) for _ in range(10)))
+    claimed: list[str] = []
+    while claimed.count("b") < 10:
+        claimed += [claim.job.tenant for claim in await world.claim(1)]
+    assert len(claimed) <= 10 * 2 * len(operations), "operations take turns, and in each of them tenants do"
+
+
+def test_bb_109_due_work_is_in_time_after_all_workers_restart(serve: Serve, connect: Connect, stage: Stage) -> None:
+    client = connect(serve("--roles", "api,upkeep", settings=FRAGILE | {"upkeep_interval_s": str(POLL_S)}))
+    before = [client.submit("tasks", stage.task("return"), Job_Start_After="1") for _ in range(20)]
+    for worker in [serve("--roles", "worker") for _ in range(scaled(1, 15))]:
+        worker.stop()
+    for _ in range(scaled(2, 15)):
+        serve("--roles", "worker")
+    later = [client.submit("tasks", stage.task("return"), Job_Start_After="1.5") for _ in range(20)]
+    assert {client.final(job)["status"] for job in before} == {"succeeded"}
+    for job in later:
+        done = client.final(job)
+        late = datetime.fromisoformat(done["started_at"]) - datetime.fromisoformat(job["available_at"])
+        assert 0 <= late.total_seconds() <= 2 * POLL_S
+    assert len(stage.starts) == 40
+
+
+class CountingStore(SqliteStore):
+    """Counts the questions of workers."""
+
+    asked = 0
+
+    async def claim_ready(self, request: ClaimRequest, now: InstantMs) -> Claims:
+        self.asked += 1
+        return await super().claim_ready(request, now)
+
+
+class EveryPlaceFree(Placement):
+    """A worker with nothing to do, and no runners."""
+
+    def __init__(self) -> None: ...
+
+    @property
+    def free_shared(self) -> int:
+        return 10
+
+    @property
+    def free_solo(self) -> int:
+        return 2
+
+
+async def test_bb_110_idle_workers_ask_once_a_second_each(tmp_path: Path) -> None:
+    """Two questions a poll, one for each kind of place; and a hint costs one more, not a storm."""
+    store = CountingStore(SqliteConfig(tmp_path / "store.db", app.name))
+    await store.open()
+    parts = WorkerParts(store, app, APP, WorkerSettings(poll_s=POLL_S), Metrics(), CLOCK)
+    loops = [ClaimLoop(parts, f"worker-{number}", EveryPlaceFree(), print) for number in range(IDLE_WORKERS)]
+    tasks = [asyncio.create_task(loop.run()) for loop in loops]
+    begun_s = CLOCK.monotonic_s()
+    seconds = scaled(3, 20)
+    await wait_until_async(lambda: CLOCK.monotonic_s() - begun_s >= seconds, "time to pass", seconds + 10)
+    took_s = CLOCK.monotonic_s() - begun_s
+    asked = store.asked
+    for loop in loops:
+        loop.stop()
+    await asyncio.gather(*tasks)
+    await store.close()
+    assert asked <= IDLE_WORKERS * 2 * (1 + took_s / (0.8 * POLL_S))
+    assert asked >= IDLE_WORKERS * 2 * (took_s / (1.3 * POLL_S) - 1)
