@@ -34,6 +34,7 @@ from coatcheck.store.clock import Clock, SystemClock
 from coatcheck.store.contract import Store
 from coatcheck.store.errors import StoreRefused, StoreUnavailable
 from coatcheck.store.records import RedriveRefusal, Redriving
+from coatcheck.stores.sqlite.clock_file import ClockFile
 from coatcheck.stores.sqlite.config import SqliteConfig
 from coatcheck.stores.sqlite.store import SqliteStore
 from coatcheck.testing.faults import crash_at
@@ -72,7 +73,7 @@ class Runtime:
         self.app = app
         self.settings = settings
         self.metrics = Metrics()
-        self.clock = SystemClock() if clock is None else clock
+        self.clock: Clock = _make_clock(settings) if clock is None else clock
         self.draining = DrainState()
         self._fault_point = fault_point if settings.crash_at is None else crash_at(settings.crash_at)
         self._app_ref = _checked_ref(app, app_ref) if "worker" in settings.roles else ""
@@ -159,7 +160,7 @@ class Runtime:
             self._relay = Relay(RelayParts(self.store, channel, self.metrics, self.clock, self._fault_point))
             await self._relay.start()
         if "worker" in roles:
-            self._worker = Worker(self._worker_parts())
+            self._worker = self._make_worker(self._worker_parts())
             await self._worker.start()
 
     async def _end_parts(self) -> None:
@@ -183,6 +184,9 @@ class Runtime:
             observe_commit=self._observe_commit,
         )
         return SqliteStore(config, self.clock, self._fault_point)
+
+    def _make_worker(self, parts: WorkerParts) -> Worker:
+        return Worker(parts)
 
     def _observe_commit(self, members: int, seconds: float) -> None:
         self.metrics.observe("commit_batch_size", members)
@@ -218,6 +222,16 @@ class Runtime:
             clock=self.clock,
             fault_point=self._fault_point,
         )
+
+
+def _make_clock(settings: Settings) -> Clock:
+    path = settings.store_path
+    return SystemClock(ClockFile(path.with_name(f"{path.name}-clock")), _tell_step)
+
+
+def _tell_step(seconds: float) -> None:
+    log = _log.warning if abs(seconds) >= 1 else _log.debug
+    log("clock_set", seconds=round(seconds, 3))
 
 
 @asynccontextmanager

@@ -265,10 +265,10 @@ class Settings(BaseSettings):
     crash_at: str | None = setting(
         None,
         _TESTING,
-        "a fault point and a count, such as before-commit:1",
-        "For tests: kill this process at a fault point.",
+        "a fault point and a count, such as before-commit:1 or before-commit:1:stop",
+        "For tests: kill this process at a fault point, or stop it there as SIGSTOP does.",
         "before-commit:1",
-        pattern=r"^[a-z0-9][a-z0-9-]*:[1-9][0-9]*$",
+        pattern=r"^[a-z0-9][a-z0-9-]*:[1-9][0-9]*(:stop)?$",
     )
 
     def __init__(self, **given: Any) -> None:

@@ -7,11 +7,12 @@ from pydantic import ValidationError
 from coatcheck.admission.correlation import is_correlation_id
 from coatcheck.admission.input_faults import faults_of
 from coatcheck.admission.options import Admitted, KeyOfBody, SubmissionOptions
+from coatcheck.admission.quick_json import fingerprint_of, read_json
 from coatcheck.app import Operation
 from coatcheck.core import limits
-from coatcheck.core.fingerprint import ALGORITHM, fingerprint
+from coatcheck.core.fingerprint import ALGORITHM
 from coatcheck.core.job import InstantMs
-from coatcheck.core.jsontext import Json, MalformedJson, parse
+from coatcheck.core.jsontext import Json, MalformedJson
 from coatcheck.core.policy import Policy
 from coatcheck.core.problems import Refused
 
@@ -28,7 +29,7 @@ def admit(operation: Operation, raw_body: bytes, options: SubmissionOptions, now
     policy = operation.policy
     _check_correlation_id(options.correlation_id)
     _check_key(options.idempotency_key, policy)
-    start_at = _start(options, now)
+    start_at = now if options.start_after is None else _start(options.start_after, now)
     deadline_at = _deadline(options, policy, start_at, now)
     priority = _priority(options.priority, policy)
     body = _body(operation, raw_body)
@@ -51,7 +52,7 @@ def parse_body(raw_body: bytes) -> Json:
         Refused: `malformed-json`.
     """
     try:
-        return parse(raw_body)
+        return read_json(raw_body)
     except MalformedJson as error:
         raise Refused("malformed-json", str(error)) from None
 
@@ -77,15 +78,13 @@ def _check_key(key: str | None, policy: Policy) -> None:
 
 
 def _key_of_body(key: str | None, body: Json) -> KeyOfBody | None:
-    return None if key is None else KeyOfBody(key, ALGORITHM, fingerprint(body))
+    return None if key is None else KeyOfBody(key, ALGORITHM, fingerprint_of(body))
 
 
-def _start(options: SubmissionOptions, now: InstantMs) -> InstantMs:
-    if options.start_after is None or options.start_after <= now:
-        return now
-    if options.start_after > now + limits.START_AFTER_S_MAX * 1000:
+def _start(start_after: InstantMs, now: InstantMs) -> InstantMs:
+    if start_after > now + limits.START_AFTER_S_MAX * 1000:
         raise Refused("invalid-header", f"Job-Start-After is more than {limits.START_AFTER_S_MAX} seconds ahead.")
-    return options.start_after
+    return max(start_after, now)
 
 
 def _deadline(options: SubmissionOptions, policy: Policy, start_at: InstantMs, now: InstantMs) -> InstantMs | None:

@@ -39,11 +39,11 @@ def read_options(headers: HeaderValues, correlation_id: str, now: InstantMs) -> 
     """
     return SubmissionOptions(
         correlation_id=correlation_id,
-        idempotency_key=_idempotency_key(headers),
-        start_after=_moment(headers, b"job-start-after", now),
-        deadline=_moment(headers, b"job-deadline", now),
-        priority=_priority(headers),
-        traceparent=traceparent_of(headers.get(b"traceparent", ())),
+        idempotency_key=_idempotency_key(headers) if b"idempotency-key" in headers else None,
+        start_after=_moment(headers, b"job-start-after", now) if b"job-start-after" in headers else None,
+        deadline=_moment(headers, b"job-deadline", now) if b"job-deadline" in headers else None,
+        priority=_priority(headers) if b"job-priority" in headers else None,
+        traceparent=traceparent_of(headers[b"traceparent"]) if b"traceparent" in headers else None,
     )
 
 

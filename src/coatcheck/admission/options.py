@@ -1,12 +1,14 @@
-"""What comes with a body, and what an admitted submission is."""
+"""What comes with a body, and what an admitted submission is.
 
-from dataclasses import dataclass
+Made for every request, hence structs: a frozen dataclass takes ten times as long to make.
+"""
+
+from msgspec import Struct
 
 from coatcheck.core.job import InstantMs
 
 
-@dataclass(frozen=True, slots=True)
-class SubmissionOptions:
+class SubmissionOptions(Struct, frozen=True):
     """What a client asks for beside the body. None: not asked for.
 
     `start_after` and `deadline` are instants in ms; a start in the past means at once.
@@ -20,8 +22,7 @@ class SubmissionOptions:
     traceparent: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class KeyOfBody:
+class KeyOfBody(Struct, frozen=True):
     """An idempotency key with the fingerprint of the body it came with."""
 
     key: str
@@ -29,8 +30,7 @@ class KeyOfBody:
     fingerprint: str
 
 
-@dataclass(frozen=True, slots=True)
-class Admitted:
+class Admitted(Struct, frozen=True):
     """A submission that may enter, as decided at `admitted_at`. `payload` is the body as received."""
 
     payload: bytes

@@ -1,8 +1,7 @@
 """`coatcheck openapi`: the service's OpenAPI document, without starting it."""
 
-import json
-
 import typer
+from pydantic_core import to_json
 
 from coatcheck.cli.loading import load_app_here
 from coatcheck.cli.serve import AppRef
@@ -18,4 +17,4 @@ def openapi(app_ref: AppRef, *, settings: Settings) -> None:
       coatcheck openapi bookshop:app > openapi.json
     """
     document = build_openapi(load_app_here(app_ref), settings)
-    typer.echo(json.dumps(document, indent=2, ensure_ascii=False))
+    typer.echo(to_json(document, indent=2, inf_nan_mode="null", fallback=str))

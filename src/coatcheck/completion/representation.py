@@ -13,6 +13,7 @@ from coatcheck.core.errors import ErrorInfo
 from coatcheck.core.job import AttemptRecord, InstantMs, JobRecord, Progress
 from coatcheck.core.states import Status
 
+_FIRST_VERSION = 1
 REPRESENTATION_REVISION = 1
 """Raised whenever the same record is represented differently, so that no client keeps an old form."""
 
@@ -27,11 +28,15 @@ class JobUrls:
 
 
 class UrlBook:
-    """Builds URLs below one prefix: a mount point such as `/jobs`, a public URL, or nothing."""
+    """Builds URLs below one prefix: a mount point such as `/jobs`, a public URL, or nothing.
+
+    `represent` writes a job with its URLs; what is alike in all new jobs of an operation it has written before.
+    """
 
     def __init__(self, prefix: str, paths: Mapping[str, str]) -> None:
         self.prefix = prefix
         self._collections = {operation: prefix + path for operation, path in paths.items()}
+        self._new_jobs: dict[str, bytes] = {}
 
     def collection_url(self, operation: str) -> str:
         """The collection of an operation. One this build does not know is taken to stand at its default path."""
@@ -45,10 +50,48 @@ class UrlBook:
         status_url = self.status_url(job.operation, job.id)
         return JobUrls(status_url, status_url + "/result", status_url + "/cancel")
 
+    def represent(self, job: JobRecord) -> bytes:
+        """The job as UTF-8 JSON."""
+        if not _is_new(job) or job.operation not in self._collections:
+            return represent(job, self.of(job))
+        template = self._new_jobs.get(job.operation)
+        if template is None:
+            template = self._new_jobs[job.operation] = _new_job_template(job, self.of(job))
+        return template % _new_job_values(job)
+
 
 def represent(job: JobRecord, urls: JobUrls) -> bytes:
     """The job as UTF-8 JSON."""
     return orjson.dumps(fields_of(job, urls))
+
+
+def _is_new(job: JobRecord) -> bool:
+    """Whether the job is as a submission made it."""
+    return job.version == _FIRST_VERSION and job.status is Status.QUEUED and job.redrive_of is None
+
+
+def _new_job_template(job: JobRecord, urls: JobUrls) -> bytes:
+    """The representation of a new job, with a format in place of each value that differs from job to job."""
+    fields = fields_of(job, urls)
+    for name in ("max_attempts", "created_at", "updated_at", "available_at", "deadline_at", "correlation_id"):
+        fields[name] = orjson.Fragment(f"%({name})b")
+    fields["id"] = orjson.Fragment('"%(id)b"')
+    for name in ("status_url", "result_url", "cancel_url"):
+        url = orjson.dumps(fields[name]).replace(b"%", b"%%")
+        fields[name] = orjson.Fragment(url.replace(job.id.encode("ascii"), b"%(id)b"))
+    return orjson.dumps(fields)
+
+
+def _new_job_values(job: JobRecord) -> dict[bytes, bytes]:
+    return {
+        b"id": job.id.encode("ascii"),
+        b"max_attempts": b"%d" % job.max_attempts,
+        b"created_at": _instant_text(job.created_at),
+        b"updated_at": _instant_text(job.updated_at),
+        b"available_at": _instant_text(job.available_at),
+        b"deadline_at": _instant_text(job.deadline_at),
+        b"correlation_id": orjson.dumps(job.correlation_id),
+    }
 
 
 def represent_attempt(attempt: AttemptRecord) -> dict[str, Any]:
@@ -64,8 +107,12 @@ def represent_attempt(attempt: AttemptRecord) -> dict[str, Any]:
 
 def etag(job: JobRecord) -> str:
     """The strong entity tag of the job's representation. An inline result that expires changes it without a version."""
-    has_inline = job.result is not None and job.result.inline is not None
-    return f'"v{job.version}-r{REPRESENTATION_REVISION}{"-i" if has_inline else ""}"'
+    return _etag(job.version, job.result is not None and job.result.inline is not None)
+
+
+@lru_cache(maxsize=256)
+def _etag(version: int, has_inline: bool) -> str:
+    return f'"v{version}-r{REPRESENTATION_REVISION}{"-i" if has_inline else ""}"'
 
 
 def instant(at: InstantMs | None) -> str | None:
@@ -75,6 +122,11 @@ def instant(at: InstantMs | None) -> str | None:
     # A retention of ages must not make its job unreadable.
     seconds, ms = divmod(min(at, limits.INSTANT_MS_MAX), 1000)
     return f"{_second(seconds)}.{ms:03d}Z"
+
+
+@lru_cache(maxsize=1024)
+def _instant_text(at: InstantMs | None) -> bytes:
+    return orjson.dumps(instant(at))
 
 
 @lru_cache(maxsize=4096)

@@ -39,6 +39,11 @@ def parse(text: bytes) -> Json:
     return value
 
 
+def check_depth(value: Json) -> None:
+    """Raises MalformedJson where a value is nested too deep."""
+    _check_depth_and_text(value, has_escapes=False)
+
+
 _TOO_DEEP = f"The JSON is nested more than {limits.JSON_DEPTH_MAX} levels deep."
 
 

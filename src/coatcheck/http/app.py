@@ -1,7 +1,7 @@
 """The edge as an ASGI app: every request gets an answer with a correlation id, whatever happens behind it."""
 
 from collections.abc import MutableMapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -14,9 +14,12 @@ from coatcheck.http.dispatch import Resources, answer_with
 from coatcheck.http.documents import Documents
 from coatcheck.http.exchange import ClientGone, Exchange
 from coatcheck.http.identity import tenant_of
-from coatcheck.http.problem_answers import answer_problem, internal_error, store_unavailable
+from coatcheck.http.problem_answers import answer_problem
+from coatcheck.http.refusals import internal_error, store_unavailable
+from coatcheck.http.room import Room
 from coatcheck.http.services import HttpServices
 from coatcheck.observe.logs import get_logger
+from coatcheck.observe.metrics import Counter
 from coatcheck.store.errors import StoreUnavailable
 
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
@@ -39,7 +42,10 @@ class HttpEdge:
         self._resources = Resources(services)
         self._documents = Documents(services)
         self._paths = {operation.name: operation.path for operation in services.app.operations.values()}
+        self._answered = cache(self._counter)
         self._urls = lru_cache(maxsize=64)(self._urls_below)
+        policies = [operation.policy for operation in services.app.operations.values()]
+        self._answers_room = Room(policy.result_bytes_max for policy in policies)
         services.draining.on_begin(services.watch.stop)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -51,10 +57,10 @@ class HttpEdge:
             await send({"type": "websocket.close", "code": 1000})
 
     def _exchange(self, scope: Scope, receive: Receive, send: Send) -> Exchange:
-        headers: dict[bytes, list[bytes]] = {}
+        headers: dict[bytes, tuple[bytes, ...]] = {}
         size = 0
         for name, value in scope["headers"]:
-            headers.setdefault(name, []).append(value)
+            headers[name] = (*headers[name], value) if name in headers else (value,)
             size += len(name) + len(value) + _HEADER_OVERHEAD_BYTES
         exchange = Exchange(scope, receive, send, headers)
         exchange.headers_bytes = size
@@ -62,6 +68,7 @@ class HttpEdge:
         exchange.tenant = tenant_of(scope)
         exchange.urls = self._urls(scope.get("root_path", ""))
         exchange.fault_point = self._services.fault_point
+        exchange.answers_room = self._answers_room
         return exchange
 
     async def _serve(self, exchange: Exchange) -> None:
@@ -71,10 +78,14 @@ class HttpEdge:
             return
         finally:
             if exchange.status:
-                method = exchange.method if exchange.method in _METHODS else "other"
-                self._services.metrics.count(
-                    "http_requests", route=exchange.route, method=method, status=str(exchange.status)
-                )
+                self._count(exchange)
+
+    def _count(self, exchange: Exchange) -> None:
+        method = exchange.method if exchange.method in _METHODS else "other"
+        self._answered(exchange.route, method, exchange.status).add()
+
+    def _counter(self, route: str, method: str, status: int) -> Counter:
+        return self._services.metrics.counter("http_requests", route=route, method=method, status=str(status))
 
     async def _answer(self, exchange: Exchange) -> None:
         try:
@@ -113,7 +124,10 @@ class HttpEdge:
 def route_path(scope: MutableMapping[str, Any]) -> str:
     """The path below the mount point."""
     path: str = scope["path"]
-    root_path: str = scope.get("root_path", "").rstrip("/")
+    root_path: str = scope.get("root_path", "")
+    if not root_path:
+        return path
+    root_path = root_path.rstrip("/")
     if root_path and path.startswith(root_path) and path[len(root_path) : len(root_path) + 1] in ("", "/"):
         return path[len(root_path) :]
     return path

@@ -2,30 +2,39 @@
 
 import asyncio
 
+from starlette.types import Message
+
 from coatcheck.admission.admit import too_large
 from coatcheck.core import limits
 from coatcheck.core.problems import Refused
 from coatcheck.http.begun import Begun
 from coatcheck.http.exchange import ClientGone, Exchange
+from coatcheck.http.room import Share
 
 
-async def read_body(exchange: Exchange, bytes_max: int, timeout_s: float) -> bytes:
-    """The whole body, with a declared length or in chunks.
+async def read_body(exchange: Exchange, bytes_max: int, timeout_s: float, share: Share | None = None) -> bytes:
+    """The whole body, with a declared length or in chunks; one that does not come at once is taken from `share`.
 
     Raises:
-        Refused: `payload-too-large`, or `request-timeout` where it is not complete after `timeout_s` seconds.
+        Refused: `payload-too-large`, `saturated` where there is no room for it, or `request-timeout` where it is not
+            complete after `timeout_s` seconds.
         ClientGone: the client left in the middle of it.
     """
     if _declared_bytes(exchange) > bytes_max:
         raise too_large(bytes_max)
-    first = Begun(_next_part(exchange))
+    at_once_max = min(bytes_max, limits.BODY_AT_ONCE_BYTES_MAX)
+    whole = None if exchange.direct is None else exchange.direct.take_body(at_once_max)
+    if whole is not None:
+        exchange.has_read_body = True
+        return whole
+    first = Begun(exchange.receive())
     if first.is_done:
-        body, has_more = first.result
-        if not has_more and len(body) <= bytes_max:
+        body, has_more = _part(exchange, first.result)
+        if not has_more and len(body) <= at_once_max:
             return body
     try:
         async with asyncio.timeout(timeout_s) as timeout:
-            return await _gather(exchange, first, bytes_max)
+            return await _gather(exchange, first, bytes_max, share)
     except TimeoutError:
         if not timeout.expired():
             raise
@@ -53,10 +62,14 @@ async def drain_body(exchange: Exchange) -> bool:
         return False
 
 
-async def _gather(exchange: Exchange, first: Begun[tuple[bytes, bool]], bytes_max: int) -> bytes:
-    body, has_more = first.result if first.is_done else await first
+async def _gather(exchange: Exchange, first: Begun[Message], bytes_max: int, share: Share | None) -> bytes:
+    body, has_more = _part(exchange, first.result if first.is_done else await first)
     parts, size = [body], len(body)
-    while has_more and size <= bytes_max:
+    while True:
+        if share is not None:
+            share.take(len(body))
+        if not has_more or size > bytes_max:
+            break
         body, has_more = await _next_part(exchange)
         parts.append(body)
         size += len(body)
@@ -74,7 +87,10 @@ async def _forget(exchange: Exchange) -> bool:
 
 
 async def _next_part(exchange: Exchange) -> tuple[bytes, bool]:
-    message = await exchange.receive()
+    return _part(exchange, await exchange.receive())
+
+
+def _part(exchange: Exchange, message: Message) -> tuple[bytes, bool]:
     if message["type"] == "http.disconnect":
         raise ClientGone
     has_more = bool(message.get("more_body", False))

@@ -14,7 +14,7 @@ from coatcheck.http.body import read_body
 from coatcheck.http.exchange import Exchange
 from coatcheck.http.job_answers import find_job, job_body, job_expired, job_headers, job_not_finished, require_job
 from coatcheck.http.negotiation import require_json_accepted
-from coatcheck.http.problem_answers import not_found
+from coatcheck.http.refusals import not_found
 from coatcheck.http.services import HttpServices
 from coatcheck.store.records import CancelAnswer, CancelDisposition, EraseDisposition
 

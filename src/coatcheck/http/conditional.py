@@ -3,6 +3,9 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+
+from coatcheck.core import limits
 
 _TAG = re.compile(r'(?:W/)?("[\x21\x23-\x7e\x80-\xff]*")')
 
@@ -29,7 +32,16 @@ def read_condition(values: Sequence[bytes]) -> Condition:
     """Read all If-None-Match headers as one list; what is no tag is as if not there."""
     if not values:
         return UNCONDITIONAL
-    text = b",".join(values).decode("latin-1")
+    value = b",".join(values)
+    return _read_short(value) if len(value) <= limits.HEADER_VALUE_BYTES_MAX else _read(value)
+
+
+def _read(value: bytes) -> Condition:
+    text = value.decode("latin-1")
     if text.strip(" \t") == "*":
         return Condition(is_any=True)
     return Condition(frozenset(_TAG.findall(text)))
+
+
+# Clients that ask again and again hold one of few versions.
+_read_short = lru_cache(maxsize=256)(_read)

@@ -5,12 +5,14 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from coatcheck.app import Operation
+from coatcheck.http.aside import Aside
 from coatcheck.http.commands import Cancel, Erase
 from coatcheck.http.exchange import Exchange
 from coatcheck.http.health import Health
 from coatcheck.http.lists import ALL_JOBS_PATH, ListAttempts, ListJobs
-from coatcheck.http.problem_answers import method_not_allowed
+from coatcheck.http.refusals import method_not_allowed
 from coatcheck.http.result import ReadResult
+from coatcheck.http.room import Room
 from coatcheck.http.services import HttpServices
 from coatcheck.http.status import ReadStatus
 from coatcheck.http.submit import Submit
@@ -40,6 +42,8 @@ class Resources:
         self._jobs: dict[str, Resource] = {}
         self._parts: dict[str, Mapping[str, Resource]] = {}
         self._read = ReadStatus(services)
+        policies = [operation.policy for operation in services.app.operations.values()]
+        self._submit = Submit(services, Room(policy.payload_bytes_max for policy in policies), Aside())
         self._add_service_routes()
         for operation in services.app.operations.values():
             self._add_operation(operation)
@@ -74,7 +78,7 @@ class Resources:
         def bound(answerer: Callable[[Exchange, Operation], Awaitable[None]]) -> Answerer:
             return lambda exchange: answerer(exchange, operation)
 
-        collection = {"POST": bound(Submit(services)), **_reading(bound(ListJobs(services)))}
+        collection = {"POST": bound(self._submit), **_reading(bound(ListJobs(services)))}
         job = {"DELETE": bound(Erase(services)), **_reading(bound(self._read))}
         parts = {
             "result": _reading(bound(ReadResult(services))),
@@ -88,8 +92,8 @@ class Resources:
         }
 
 
-async def answer_with(resource: Resource, job_id: str, exchange: Exchange) -> None:
-    """Let the resource answer.
+def answer_with(resource: Resource, job_id: str, exchange: Exchange) -> Awaitable[None]:
+    """The resource's answer, to be awaited.
 
     Raises:
         Refused: `method-not-allowed`, or whatever the resource refuses.
@@ -100,7 +104,7 @@ async def answer_with(resource: Resource, job_id: str, exchange: Exchange) -> No
     answerer = resource.methods.get(exchange.method)
     if answerer is None:
         raise method_not_allowed(resource.allow)
-    await answerer(exchange)
+    return answerer(exchange)
 
 
 def _reading(answerer: Answerer) -> dict[str, Answerer]:

@@ -18,6 +18,7 @@ from coatcheck.core.problems import PROBLEMS, Refused
 from coatcheck.http.conditional import read_condition
 from coatcheck.http.docs_problems import problem_data
 from coatcheck.http.docs_site import Site, Sites
+from coatcheck.http.negotiation import prefers_json
 from coatcheck.settings import Settings
 
 PAGE_POLICY: Final = (
@@ -86,7 +87,7 @@ class _Pages:
 
     async def problems(self, request: Request) -> Response:
         site = self._site(request)
-        if asks_for_json(request.headers.get("accept", "")):
+        if prefers_json(_values(request, b"accept")):
             listed = {"problems": [problem_data(kind, site.base_url) for kind in PROBLEMS.values()]}
             return _data(request, listed)
         return _page(request, site.problems(), {"Vary": "Accept"})
@@ -96,32 +97,9 @@ class _Pages:
         if kind is None:
             raise Refused("not-found", "No problem has this code.")
         site = self._site(request)
-        if asks_for_json(request.headers.get("accept", "")):
+        if prefers_json(_values(request, b"accept")):
             return _data(request, problem_data(kind, site.base_url))
         return _page(request, site.problem(kind), {"Vary": "Accept"})
-
-
-def asks_for_json(accept: str) -> bool:
-    """Whether JSON is named and weighs more than HTML, or as much and stands before it (RFC 9110, 12.5.1)."""
-    weights: dict[str, float] = {}
-    for part in accept.split(","):
-        name, *parameters = (piece.strip().lower() for piece in part.split(";"))
-        weights.setdefault(name, _weight(parameters))
-    json_weight, html_weight = weights.get(_JSON, 0.0), weights.get("text/html", 0.0)
-    names = list(weights)
-    if not json_weight or json_weight != html_weight:
-        return json_weight > html_weight
-    return names.index(_JSON) < names.index("text/html")
-
-
-def _weight(parameters: Sequence[str]) -> float:
-    for parameter in parameters:
-        if parameter.startswith("q="):
-            try:
-                return float(parameter[2:])
-            except ValueError:
-                return 0.0
-    return 1.0
 
 
 def _page(request: Request, body: bytes, headers: dict[str, str] | None = None) -> Response:
@@ -135,10 +113,13 @@ def _data(request: Request, value: object) -> Response:
 def _answer(request: Request, body: bytes, media_type: str, headers: dict[str, str]) -> Response:
     etag = f'"{sha256(body).hexdigest()[:32]}"'
     sent = {**headers, "ETag": etag}
-    values = [value for name, value in request.headers.raw if name == b"if-none-match"]
-    if read_condition(values).matches(etag):
+    if read_condition(_values(request, b"if-none-match")).matches(etag):
         return Response(status_code=304, headers=sent)
     return Response(body, headers=sent, media_type=media_type)
+
+
+def _values(request: Request, header: bytes) -> Sequence[bytes]:
+    return [value for name, value in request.headers.raw if name == header]
 
 
 def _read_static(name: str) -> bytes:

@@ -7,7 +7,7 @@ from starlette.types import Message, Receive, Scope, Send
 from coatcheck.core.problems import Refused
 from coatcheck.http.docs_pages import docs_routes
 from coatcheck.http.exchange import Exchange
-from coatcheck.http.problem_answers import method_not_allowed, not_found
+from coatcheck.http.refusals import method_not_allowed, not_found
 from coatcheck.http.services import HttpServices
 
 

@@ -1,15 +1,15 @@
 """One request and its one answer, with what every part of the edge needs of them."""
 
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
 
 from starlette.types import Receive, Scope, Send
 
 from coatcheck.app import Operation
 from coatcheck.completion.representation import UrlBook
+from coatcheck.core import limits
 from coatcheck.core.faults import FaultPoint
-
-RawHeaders: TypeAlias = Sequence[tuple[bytes, bytes]]
+from coatcheck.http.direct import RawHeaders, direct_of
+from coatcheck.http.room import Room
 
 _NOSNIFF = (b"x-content-type-options", b"nosniff")
 
@@ -25,7 +25,9 @@ class Exchange:
     """
 
     __slots__ = (
+        "answers_room",
         "correlation_id",
+        "direct",
         "fault_point",
         "has_read_body",
         "has_stalled",
@@ -50,10 +52,12 @@ class Exchange:
         self.headers = headers
         self.headers_bytes = 0
         self.method: str = scope["method"]
+        self.direct = direct_of(scope)
         self.correlation_id: str
         self.tenant: str
         self.urls: UrlBook
         self.fault_point: FaultPoint
+        self.answers_room: Room
         self.operation: Operation | None = None
         self.job_id = ""
         self.route = "none"
@@ -66,23 +70,50 @@ class Exchange:
         return self.method == "HEAD"
 
     async def answer(self, status: int, content_type: bytes, body: bytes, headers: RawHeaders = ()) -> None:
-        """Send the one answer; to HEAD, its headers only."""
-        await self.begin(
-            status, [(b"content-type", content_type), (b"content-length", b"%d" % len(body)), _NOSNIFF, *headers]
-        )
-        self.fault_point("response-half-sent")
-        await self.send({"type": "http.response.body", "body": b"" if self.is_head else body})
+        """Send the one answer; to HEAD, its headers only.
+
+        Raises:
+            Refused: `saturated`: the answer is long, and there is no room for it while its reader takes it.
+        """
+        length = b"%d" % len(body)
+        head = [(b"content-type", content_type), (b"content-length", length), _NOSNIFF, *headers, self._correlation()]
+        if len(body) > limits.ANSWER_AT_ONCE_BYTES_MAX and not self.is_head:
+            with self.answers_room.share() as share:
+                share.take(len(body))
+                await self._begin(status, head)
+                await self._send_in_pieces(body)
+        else:
+            await self._answer_at_once(status, head, b"" if self.is_head else body)
+
+    async def _send_in_pieces(self, body: bytes) -> None:
+        """Hand the server no more than it can pass on: what it holds of the rest is counted nowhere."""
+        for start in range(0, len(body), limits.ANSWER_PIECE_BYTES):
+            end = start + limits.ANSWER_PIECE_BYTES
+            self.fault_point("response-half-sent")
+            await self.send({"type": "http.response.body", "body": body[start:end], "more_body": end < len(body)})
 
     async def answer_json(self, status: int, body: bytes, headers: RawHeaders = ()) -> None:
         await self.answer(status, b"application/json", body, headers)
 
     async def answer_empty(self, status: int, headers: RawHeaders = ()) -> None:
         """Send an answer that has no content, such as 204 or 304."""
-        await self.begin(status, [*headers])
-        await self.send({"type": "http.response.body", "body": b""})
+        await self._answer_at_once(status, [*headers, self._correlation()], b"")
 
-    async def begin(self, status: int, headers: list[tuple[bytes, bytes]]) -> None:
+    async def _answer_at_once(self, status: int, head: RawHeaders, body: bytes) -> None:
+        if self.direct is not None and self.direct.answer(status, head, body, self.fault_point):
+            self.status = status
+            return
+        await self._begin(status, head)
+        self.fault_point("response-half-sent")
+        await self.send({"type": "http.response.body", "body": body})
+
+    async def begin(self, status: int, headers: RawHeaders) -> None:
         """Send the head of the answer, with the correlation id that every answer carries."""
-        headers.append((b"x-correlation-id", self.correlation_id.encode("ascii")))
+        await self._begin(status, [*headers, self._correlation()])
+
+    async def _begin(self, status: int, head: RawHeaders) -> None:
         self.status = status
-        await self.send({"type": "http.response.start", "status": status, "headers": headers})
+        await self.send({"type": "http.response.start", "status": status, "headers": list(head)})
+
+    def _correlation(self) -> tuple[bytes, bytes]:
+        return b"x-correlation-id", self.correlation_id.encode("ascii")

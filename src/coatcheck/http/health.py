@@ -4,7 +4,7 @@ import asyncio
 
 from coatcheck.core import limits
 from coatcheck.http.exchange import Exchange
-from coatcheck.http.problem_answers import draining
+from coatcheck.http.refusals import draining
 from coatcheck.http.services import HttpServices
 from coatcheck.store.errors import StoreUnavailable
 

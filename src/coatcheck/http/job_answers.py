@@ -4,14 +4,14 @@ from dataclasses import replace
 from email.utils import formatdate
 from functools import lru_cache
 
-from coatcheck.completion.representation import etag, represent
+from coatcheck.completion.representation import etag
 from coatcheck.core import limits
 from coatcheck.core.ids import is_job_id
 from coatcheck.core.job import InstantMs, JobRecord
 from coatcheck.core.problems import Refused
 from coatcheck.http.exchange import Exchange
 from coatcheck.http.prefer import NO_PREFERENCES, Preferences, read_preferences
-from coatcheck.http.problem_answers import not_found
+from coatcheck.http.refusals import not_found
 from coatcheck.http.services import HttpServices
 from coatcheck.store.records import Tombstone
 
@@ -89,4 +89,4 @@ def _http_date(seconds: int) -> bytes:
 
 
 def job_body(exchange: Exchange, job: JobRecord) -> bytes:
-    return represent(job, exchange.urls.of(job))
+    return exchange.urls.represent(job)

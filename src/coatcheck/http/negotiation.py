@@ -13,6 +13,7 @@ _RANGE = re.compile(rf"[ \t]*(?P<range>{TCHARS}/{TCHARS})(?P<parameters>{PARAMET
 _WEIGHT = re.compile(r";[ \t]*q=(0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)(?=[ \t]*(?:;|$))", re.IGNORECASE)
 _ANY_WEIGHT = re.compile(r";[ \t]*q=", re.IGNORECASE)
 
+_HTML = "text/html"
 _PLAIN = frozenset({b"", b"*/*", b"application/json"})
 
 
@@ -50,6 +51,17 @@ def require_json_accepted(headers: Mapping[bytes, Sequence[bytes]]) -> None:
         raise Refused("not-acceptable", "This resource is application/json.")
 
 
+def prefers_json(accept: Sequence[bytes]) -> bool:
+    """Whether JSON is named and weighs more than HTML, or as much and stands before it: what has pages is a page."""
+    value = b",".join(accept)
+    ranges = _read(value) if len(value) <= limits.HEADER_VALUE_BYTES_MAX else {}
+    json_weight, html_weight = ranges.get(JobForm.JSON.value, 0.0), ranges.get(_HTML, 0.0)
+    if not json_weight or json_weight != html_weight:
+        return json_weight > html_weight
+    names = list(ranges)
+    return names.index(JobForm.JSON.value) < names.index(_HTML)
+
+
 def _ranges(headers: Mapping[bytes, Sequence[bytes]]) -> Mapping[str, float] | None:
     accept = b",".join(headers.get(b"accept", ()))
     if accept in _PLAIN or len(accept) > limits.HEADER_VALUE_BYTES_MAX:
@@ -59,7 +71,7 @@ def _ranges(headers: Mapping[bytes, Sequence[bytes]]) -> Mapping[str, float] | N
 
 @lru_cache(maxsize=256)
 def _read(accept: bytes) -> Mapping[str, float]:
-    """The weight of each media range."""
+    """The weight of each media range, in the order they stand in."""
     ranges: dict[str, float] = {}
     for element in elements(accept.decode("latin-1")):
         match = _RANGE.fullmatch(element)

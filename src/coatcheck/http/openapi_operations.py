@@ -19,7 +19,7 @@ from coatcheck.http.openapi_parameters import (
 )
 from coatcheck.http.openapi_schemas import Schema, ref
 
-LIST_CODES: Final = ("invalid-parameter", "invalid-cursor", "not-acceptable", *STORED)
+LIST_CODES: Final = ("invalid-parameter", "invalid-cursor", "not-acceptable", "saturated", *STORED)
 _FOUND: Final = ("not-found", "job-expired", *STORED)
 _BODY: Final = (
     *("malformed-json", "request-timeout", "payload-too-large", "unsupported-media-type", "invalid-request"),
@@ -83,7 +83,7 @@ class OperationRoutes:
 
     def _submit(self) -> Schema:
         policy = self.operation.policy
-        codes = [*_BODY, "invalid-header", "idempotency-key-reused", "job-expired", "draining", *STORED]
+        codes = [*_BODY, "invalid-header", "idempotency-key-reused", "job-expired", "draining", "saturated", *STORED]
         if policy.is_key_required:
             codes.append("idempotency-key-required")
         submitted = inspect.getdoc(self.operation.handler) or f"A new job of `{self.operation.name}`."
@@ -153,7 +153,7 @@ class OperationRoutes:
             content[JSON] = _media(self.schemas.result, self.schemas.result_example)
         if self.operation.returns_file:
             content["*/*"] = {"schema": {"description": "The bytes of a file, under the file's own media type."}}
-        codes = ("job-not-finished", "job-failed", "job-cancelled", "result-expired", *_FOUND)
+        codes = ("job-not-finished", "job-failed", "job-cancelled", "result-expired", "saturated", *_FOUND)
         kept_headers = (*CORRELATED, "ETag", "Cache-Control", "Sunset")
         text = "The result, with its own media type. Browsers save it, and never run it."
         kept = f"The result itself, kept for {span(self.operation.policy.retention.result_s)} after the job's end."
@@ -203,7 +203,7 @@ class OperationRoutes:
             "parameters": [CORRELATION_ID],
             "responses": {
                 "200": answer("All attempts so far.", _LISTED, content),
-                **self.problems.by_status("not-acceptable", *_FOUND),
+                **self.problems.by_status("not-acceptable", "saturated", *_FOUND),
             },
         }
 

@@ -1,6 +1,6 @@
 """Every parameter of the contract's requests - headers, queries, the job's id - as OpenAPI describes it."""
 
-from typing import Any, Final
+from typing import Final
 
 from coatcheck.core import limits
 from coatcheck.core.policy import Policy
@@ -52,7 +52,7 @@ PREFER: Final[Schema] = {
         "`wait=N` holds the answer up to N seconds; `respond-async` asks for an answer at once (RFC 7240). "
         "Unknown or malformed preferences are ignored."
     ),
-    "schema": {"type": "string", "maxLength": limits.HEADER_VALUE_BYTES_MAX},
+    "schema": {"type": "string"},
     "examples": {"wait": {"value": "wait=10"}, "both": {"value": "respond-async, wait=10"}},
 }
 
@@ -63,14 +63,14 @@ CORRELATION_ID: Final[Schema] = {
         "Your name for this request, 1 to 128 visible ASCII characters; it comes back in the answer and stands in every"
         " log line about the job. Any other value is replaced by a new one."
     ),
-    "schema": {"type": "string", "maxLength": limits.HEADER_VALUE_BYTES_MAX},
+    "schema": {"type": "string"},
 }
 
 TRACEPARENT: Final[Schema] = {
     "name": "traceparent",
     "in": "header",
     "description": "W3C trace context: the work becomes part of this trace. An invalid value is ignored.",
-    "schema": {"type": "string", "maxLength": limits.HEADER_VALUE_BYTES_MAX},
+    "schema": {"type": "string"},
     "example": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
 }
 
@@ -78,14 +78,18 @@ IF_NONE_MATCH: Final[Schema] = {
     "name": "If-None-Match",
     "in": "header",
     "description": "The `ETag` you hold. The answer is `304` without a body while nothing has changed since.",
-    "schema": {"type": "string", "maxLength": limits.HEADER_VALUE_BYTES_MAX},
+    "schema": {"type": "string"},
 }
 
 LAST_EVENT_ID: Final[Schema] = {
     "name": "Last-Event-ID",
     "in": "header",
-    "description": "For `text/event-stream` only: the `id` of the last event you saw. The stream goes on after it.",
-    "schema": {"type": "integer", "minimum": 0},
+    "description": (
+        "For `text/event-stream` only: the `id` of the last event you saw, a number. The stream goes on after it. "
+        "Any other value is ignored."
+    ),
+    "schema": {"type": "string"},
+    "example": "4",
 }
 
 
@@ -144,14 +148,14 @@ def _deadline_text(policy: Policy) -> str:
 
 
 def _instant(name: str, description: str, seconds_max: float | None) -> Schema:
-    seconds: dict[str, Any] = {"type": "number", "minimum": 0}
-    if seconds_max is not None:
-        seconds["maximum"] = seconds_max
+    # A header is text: as a number, JSON Schema would allow exponents, too.
+    seconds: Schema = {"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)?$"}
     return {
         "name": name,
         "in": "header",
         "description": description,
-        "schema": {"oneOf": [{"type": "string", "format": "date-time"}, seconds]},
+        "schema": {"anyOf": [{"type": "string", "format": "date-time"}, seconds]},
+        **({} if seconds_max is None else {"x-seconds-max": seconds_max}),
     }
 
 

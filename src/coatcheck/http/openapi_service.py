@@ -96,7 +96,7 @@ def _metrics(problems: ProblemAnswers) -> Schema:
         **_route("metrics", "Metrics", "Counters, gauges and histograms for Prometheus."),
         "responses": {
             "200": answer("The metrics in Prometheus' text format.", _UNKEPT, PLAIN),
-            **problems.by_status(*UNSTORED),
+            **problems.by_status("saturated", *UNSTORED),
         },
     }
 

@@ -10,7 +10,7 @@ from coatcheck.core import limits
 _WORD = rf"(?:{TCHARS}|{QUOTED})"
 _PREFERENCE = re.compile(
     rf"[ \t]*(?P<name>{TCHARS})(?:[ \t]*=[ \t]*(?P<value>{_WORD}))?"
-    rf"(?:[ \t]*;[ \t]*(?:{TCHARS}(?:[ \t]*=[ \t]*{_WORD})?)?)*[ \t]*"
+    rf"(?:[ \t]*;(?:[ \t]*{TCHARS}(?:[ \t]*=[ \t]*{_WORD})?)?)*[ \t]*"
 )
 _DELAY = re.compile(r"[0-9]+")
 

@@ -1,11 +1,9 @@
 """Where a refusal becomes an answer: application/problem+json (RFC 9457), in one shape for all of them."""
 
-import secrets
 from typing import Any
 
 import orjson
 
-from coatcheck.core import limits
 from coatcheck.core.problems import Refused
 from coatcheck.http.body import drain_body
 from coatcheck.http.exchange import Exchange
@@ -33,35 +31,3 @@ def problem_body(exchange: Exchange, refused: Refused) -> bytes:
     if refused.errors:
         problem["errors"] = [{"pointer": error.pointer, "detail": error.detail} for error in refused.errors]
     return orjson.dumps(problem)
-
-
-def not_found() -> Refused:
-    return Refused("not-found", "There is nothing at this URL.")
-
-
-def method_not_allowed(allow: str) -> Refused:
-    return Refused("method-not-allowed", f"This resource supports {allow}.", headers=[("Allow", allow)])
-
-
-def store_unavailable() -> Refused:
-    detail = "The store cannot answer now. Nothing was written."
-    return Refused("store-unavailable", detail, headers=[soon()])
-
-
-def draining() -> Refused:
-    detail = "This server is shutting down and accepts no new work."
-    return Refused("draining", detail, headers=[soon()])
-
-
-def saturated() -> Refused:
-    detail = f"{limits.STREAMS_MAX} live streams are open, as many as this server holds."
-    return Refused("saturated", detail, headers=[soon()])
-
-
-def internal_error() -> Refused:
-    return Refused("internal-error", "The service met a fault of its own. It was logged under the correlation id.")
-
-
-def soon() -> tuple[str, str]:
-    """A short Retry-After, spread so that the clients of one outage do not come back as one."""
-    return "Retry-After", str(1 + secrets.randbelow(limits.UNAVAILABLE_RETRY_AFTER_S_MAX))

@@ -17,13 +17,15 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.server import ServerState
 
-from coatcheck.http.connections import Connection, ConnectionLimits, Connections
+from coatcheck.http.connection import Connection
+from coatcheck.http.connections import ConnectionLimits, Connections
 from coatcheck.observe.metrics import Metrics
 from coatcheck.store.clock import Clock
 
 _BACKLOG = 2048
 _DATE_EVERY_S = 0.5
 _FILES_FOR_OTHERS = 256
+_FILES_FOR_OTHERS_MIN = 48
 _LINGER_S = 5.0
 _LAST_CHANCE_S = 0.2
 
@@ -180,7 +182,8 @@ def _affordable(limits: ConnectionLimits) -> ConnectionLimits:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     if soft == resource.RLIM_INFINITY:
         return limits
-    return limits.with_connections_max(max(1, min(limits.connections_max, soft - _FILES_FOR_OTHERS)))
+    for_others = min(_FILES_FOR_OTHERS, max(_FILES_FOR_OTHERS_MIN, soft * 3 // 4))
+    return limits.with_connections_max(max(1, min(limits.connections_max, soft - for_others)))
 
 
 def _tls_context(options: ServerOptions) -> ssl.SSLContext | None:

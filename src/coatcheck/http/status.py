@@ -1,5 +1,7 @@
 """Reading one job: at once, after a wait, only if it changed, or as a live stream."""
 
+from functools import cache
+
 from coatcheck.app import Operation
 from coatcheck.completion.representation import etag
 from coatcheck.core.job import JobRecord
@@ -20,6 +22,9 @@ class ReadStatus:
     def __init__(self, services: HttpServices) -> None:
         self._services = services
         self._streams = Streams(services)
+        self._reads = cache(
+            lambda name, answer: services.metrics.counter("status_reads", operation=name, answer=answer)
+        )
 
     async def __call__(self, exchange: Exchange, operation: Operation) -> None:
         form = choose_job_form(exchange.headers)
@@ -58,7 +63,7 @@ class ReadStatus:
         return require_job(exchange, found)
 
     def _count(self, operation: Operation, answer: str) -> None:
-        self._services.metrics.count("status_reads", operation=operation.name, answer=answer)
+        self._reads(operation.name, answer).add()
 
 
 def _is_enough(job: JobRecord, condition: Condition) -> bool:

@@ -9,13 +9,15 @@ from coatcheck.core.job import JobRecord
 from coatcheck.http.disconnect import while_connected
 from coatcheck.http.exchange import Exchange
 from coatcheck.http.job_answers import CACHE_CONTROL, VARY, job_body
-from coatcheck.http.problem_answers import saturated
+from coatcheck.http.refusals import saturated
 from coatcheck.http.services import HttpServices
 from coatcheck.store.errors import StoreUnavailable
 
 _EVENT_ID = re.compile(rb"[0-9]{1,18}")
 _COMMENT = b":\n\n"
 _RETRY = b"retry: %d\n\n" % limits.STREAM_RETRY_MS
+# Not to the standard, but to the line readers of many clients, in Python for one: in JSON they can stand as escapes.
+_LINE_ENDS_TO_SOME = tuple((char.encode(), b"\\u%04x" % ord(char)) for char in "\x85\u2028\u2029")
 _HEADERS = (
     (b"content-type", b"text/event-stream"),
     (b"x-content-type-options", b"nosniff"),
@@ -45,7 +47,7 @@ class Streams:
             await exchange.answer_empty(204, [CACHE_CONTROL, VARY])
             return
         if self._count >= limits.STREAMS_MAX:
-            raise saturated()
+            raise saturated(f"{limits.STREAMS_MAX} live streams are open, as many as this server holds.")
         self._count += 1
         try:
             await self._serve(exchange, job, last_version)
@@ -112,6 +114,8 @@ def _last_version(values: Sequence[bytes]) -> int:
 def _event(before: JobRecord | None, job: JobRecord, body: bytes) -> bytes:
     # Line ends in JSON are white space, and in an event the end of the field.
     data = body.replace(b"\r", b" ").replace(b"\n", b" ")
+    for character, escaped in _LINE_ENDS_TO_SOME:
+        data = data.replace(character, escaped)
     return b"event: %s\nid: %d\ndata: %s\n\n" % (_kind(before, job), job.version, data)
 
 

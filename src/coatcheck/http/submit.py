@@ -1,22 +1,29 @@
 """Handing in work: POST to an operation's collection."""
 
+from dataclasses import dataclass
+from functools import cache
 from typing import assert_never
 
 from coatcheck.admission.admit import admit
 from coatcheck.admission.headers import read_options
 from coatcheck.admission.media_type import require_json
+from coatcheck.admission.options import Admitted, SubmissionOptions
 from coatcheck.app import Operation
+from coatcheck.core import limits
 from coatcheck.core.job import JobRecord
 from coatcheck.core.problems import Refused
+from coatcheck.http.aside import Aside
 from coatcheck.http.body import read_body
 from coatcheck.http.disconnect import while_connected
 from coatcheck.http.exchange import Exchange
 from coatcheck.http.job_answers import job_body, job_headers, preferences_of
 from coatcheck.http.negotiation import require_json_accepted
 from coatcheck.http.prefer import preference_applied
-from coatcheck.http.problem_answers import draining
+from coatcheck.http.refusals import draining
+from coatcheck.http.room import Room
 from coatcheck.http.services import HttpServices
 from coatcheck.observe.logs import get_logger
+from coatcheck.observe.metrics import Counter, Histogram, Metrics
 from coatcheck.store.errors import StoreUnavailable
 from coatcheck.store.records import Accepted, Disposition, KeyConflict, KeyOfExpiredJob, Replayed
 
@@ -25,13 +32,36 @@ _REPLAYED = (b"idempotent-replayed", b"true")
 _log = get_logger("http.submit")
 
 
-class Submit:
-    """Admits, accepts and answers. Nothing is refused any more once the job is durable."""
+@dataclass(frozen=True, slots=True)
+class _Series:
+    """What every acceptance of one operation raises."""
 
-    def __init__(self, services: HttpServices) -> None:
+    accepted: Counter
+    replayed: Counter
+    acceptance_seconds: Histogram
+
+    @classmethod
+    def of(cls, metrics: Metrics, operation: str) -> "_Series":
+        return cls(
+            metrics.counter("accepted", operation=operation),
+            metrics.counter("replayed", operation=operation),
+            metrics.histogram("acceptance_seconds", operation=operation),
+        )
+
+
+class Submit:
+    """Admits, accepts and answers. Nothing is refused any more once the job is durable.
+
+    `room` holds large bodies from their first byte to their commit, and `aside` is where they are read through.
+    """
+
+    def __init__(self, services: HttpServices, room: Room, aside: Aside) -> None:
         self._services = services
+        self._room = room
+        self._aside = aside
         self._clock = services.store.clock
         self._metrics = services.metrics
+        self._series = cache(lambda operation: _Series.of(services.metrics, operation))
 
     async def __call__(self, exchange: Exchange, operation: Operation) -> None:
         began_s = self._clock.monotonic_s()
@@ -42,9 +72,10 @@ class Submit:
             code = error.code if isinstance(error, Refused) else "store-unavailable"
             self._metrics.count("refused", operation=operation.name, code=code)
             raise
-        self._metrics.count("replayed" if is_replayed else "accepted", operation=operation.name)
         took_s = self._clock.monotonic_s() - began_s
-        self._metrics.observe("acceptance_seconds", took_s, operation=operation.name)
+        series = self._series(operation.name)
+        (series.replayed if is_replayed else series.accepted).add()
+        series.acceptance_seconds.observe(took_s)
         await self._answer(exchange, job, is_replayed, took_s)
 
     async def _accept(self, exchange: Exchange, operation: Operation) -> Disposition:
@@ -54,10 +85,18 @@ class Submit:
         require_json_accepted(headers)
         require_json(headers.get(b"content-type", ()))
         options = read_options(headers, exchange.correlation_id, self._clock.now())
-        body = await read_body(exchange, operation.policy.payload_bytes_max, services.settings.body_timeout_s)
-        services.fault_point("request-read")
-        admitted = admit(operation, body, options, self._clock.now())
-        return await services.acceptance.accept(operation, admitted, exchange.tenant)
+        with self._room.share() as share:
+            body = await read_body(
+                exchange, operation.policy.payload_bytes_max, services.settings.body_timeout_s, share
+            )
+            services.fault_point("request-read")
+            admitted = await self._admit(operation, body, options)
+            return await services.acceptance.accept(operation, admitted, exchange.tenant)
+
+    async def _admit(self, operation: Operation, body: bytes, options: SubmissionOptions) -> Admitted:
+        if len(body) <= limits.BODY_AT_ONCE_BYTES_MAX:
+            return admit(operation, body, options, self._clock.now())
+        return await self._aside.run(lambda: admit(operation, body, options, self._clock.now()))
 
     def _job_of(self, disposition: Disposition, exchange: Exchange, operation: Operation) -> tuple[JobRecord, bool]:
         match disposition:

@@ -1,17 +1,21 @@
 """Metrics: one table of names, units and labels, and the counters behind them.
 
 A metric `x` is called `coatcheck_x` by Prometheus, counters with `_total` behind it. Every duration is in seconds.
-Each Metrics has a registry of its own, so that an app that mounts Coatcheck keeps its own metrics.
+Each Metrics has a registry of its own, so that an app that mounts Coatcheck keeps its own metrics. Counting takes no
+lock: each series is raised by one thread only, and a scrape reads whatever stands there.
 """
 
-from collections.abc import Iterable
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeAlias, TypeVar
+from itertools import accumulate
+from typing import TypeAlias, TypeVar, assert_never
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
-from prometheus_client.metrics_core import Metric
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector
 
 
 class MetricKind(StrEnum):
@@ -67,7 +71,9 @@ METRICS: tuple[MetricRow, ...] = (
     _gauge("scheduled_jobs", "jobs", ("operation",), "Queued jobs that wait for their time."),
     _gauge("running_jobs", "jobs", ("operation",), "Jobs that run."),
     _gauge("oldest_ready_age_seconds", "seconds", ("operation",), "How long the oldest ready job has waited."),
-    _histogram("start_delay_seconds", "seconds", ("operation",), "From when a job may start to its first start.", _SLOW),
+    _histogram(
+        "start_delay_seconds", "seconds", ("operation",), "From when a job may start to its first start.", _SLOW
+    ),
     _histogram("completion_seconds", "seconds", ("operation", "status"), "From acceptance to the final status.", _SLOW),
     _histogram("attempt_seconds", "seconds", ("operation", "outcome"), "How long attempts ran.", _SLOW),
     _counter("attempts", "attempts", ("operation", "outcome"), "Attempts that ended."),
@@ -90,52 +96,87 @@ METRICS: tuple[MetricRow, ...] = (
 )
 
 _BY_NAME = {row.name: row for row in METRICS}
-_Family: TypeAlias = Counter | Gauge | Histogram
+
+
+class Counter:
+    """One series of a counter."""
+
+    __slots__ = ("value",)
+
+    def __init__(self) -> None:
+        self.value = 0.0
+
+    def add(self, amount: float = 1) -> None:
+        """Raise it."""
+        self.value += amount
+
+
+class Gauge:
+    """One series of a gauge."""
+
+    __slots__ = ("value",)
+
+    def __init__(self) -> None:
+        self.value = 0.0
+
+
+class Histogram:
+    """One series of a histogram. `counts` has a place for each bucket, and one for what is larger than all."""
+
+    __slots__ = ("bounds", "counts", "sum")
+
+    def __init__(self, bounds: tuple[float, ...]) -> None:
+        self.bounds = bounds
+        self.counts = [0] * (len(bounds) + 1)
+        self.sum = 0.0
+
+    def observe(self, value: float) -> None:
+        """Add an observation (a duration in seconds, a size in the metric's unit)."""
+        self.counts[bisect_left(self.bounds, value)] += 1
+        self.sum += value
+
+    def buckets(self) -> list[tuple[str, float]]:
+        """The bound of each bucket as Prometheus writes it, and how many observations were at most that."""
+        bounds = [*(str(float(bound)) for bound in self.bounds), "+Inf"]
+        return list(zip(bounds, accumulate(self.counts), strict=True))
+
+
+_Series: TypeAlias = Counter | Gauge | Histogram
 _Kind = TypeVar("_Kind", Counter, Gauge, Histogram)
-
-
-class _Registry(CollectorRegistry):
-    """A registry that leaves out the creation times the client library adds to every child."""
-
-    def collect(self) -> Iterable[Metric]:
-        for family in super().collect():
-            family.samples = [sample for sample in family.samples if not sample.name.endswith("_created")]
-            yield family
+_LabelValues: TypeAlias = tuple[str, ...]
 
 
 class Metrics:
-    """Counts, sets and observes by short name. The children of each metric are looked up once for each label set."""
+    """Counts, sets and observes by short name. Hot paths keep the series they raise, and look it up no more."""
 
     def __init__(self) -> None:
-        self._registry = _Registry()
-        self._families = {row.name: _family(row, self._registry) for row in METRICS}
-        self._counters: dict[object, Counter] = {}
-        self._gauges: dict[object, Gauge] = {}
-        self._histograms: dict[object, Histogram] = {}
+        self._families: dict[str, dict[_LabelValues, _Series]] = {row.name: {} for row in METRICS}
+        self._found: dict[object, _Series] = {}
+        self._registry = CollectorRegistry()
+        self._registry.register(_Exposition(self._families))
+        for row in METRICS:
+            if not row.labels:
+                self._series(row.name, {})
+
+    def counter(self, name: str, /, **labels: str) -> Counter:
+        """One series of a counter, to be kept."""
+        return _as_kind(self._series(name, labels), Counter, name)
+
+    def histogram(self, name: str, /, **labels: str) -> Histogram:
+        """One series of a histogram, to be kept."""
+        return _as_kind(self._series(name, labels), Histogram, name)
 
     def count(self, name: str, amount: float = 1, /, **labels: str) -> None:
         """Raise a counter."""
-        key = (name, *labels.items())
-        child = self._counters.get(key)
-        if child is None:
-            child = self._counters[key] = _child(self._families[name], Counter, name, labels)
-        child.inc(amount)
+        _as_kind(self._series(name, labels), Counter, name).value += amount
 
     def observe(self, name: str, value: float, /, **labels: str) -> None:
         """Add an observation (a duration in seconds, a size in the metric's unit) to a histogram."""
-        key = (name, *labels.items())
-        child = self._histograms.get(key)
-        if child is None:
-            child = self._histograms[key] = _child(self._families[name], Histogram, name, labels)
-        child.observe(value)
+        _as_kind(self._series(name, labels), Histogram, name).observe(value)
 
     def set(self, name: str, value: float, /, **labels: str) -> None:
         """Let a gauge stand at a value."""
-        key = (name, *labels.items())
-        child = self._gauges.get(key)
-        if child is None:
-            child = self._gauges[key] = _child(self._families[name], Gauge, name, labels)
-        child.set(value)
+        _as_kind(self._series(name, labels), Gauge, name).value = float(value)
 
     def read(self, name: str, /, **labels: str) -> float:
         """The value of a counter or gauge, the count of a histogram; 0 where nothing was counted. For tests."""
@@ -147,19 +188,64 @@ class Metrics:
         """What a scrape is answered with, and its content type (the Prometheus text format 0.0.4)."""
         return generate_latest(self._registry), CONTENT_TYPE_PLAIN_0_0_4
 
+    def _series(self, name: str, labels: Mapping[str, str]) -> _Series:
+        key = (name, *labels.items())
+        series = self._found.get(key)
+        if series is None:
+            series = self._found[key] = self._add_series(_BY_NAME[name], labels)
+        return series
 
-def _family(row: MetricRow, registry: CollectorRegistry) -> _Family:
-    full_name = f"coatcheck_{row.name}"
+    def _add_series(self, row: MetricRow, labels: Mapping[str, str]) -> _Series:
+        if labels.keys() != set(row.labels):
+            raise ValueError(f"metric {row.name} has the labels {row.labels}, not {tuple(labels)}")
+        values = tuple(str(labels[name]) for name in row.labels)
+        return self._families[row.name].setdefault(values, _new_series(row))
+
+
+class _Exposition(Collector):
+    """What has been counted, in the form the client library writes out."""
+
+    def __init__(self, families: Mapping[str, Mapping[_LabelValues, _Series]]) -> None:
+        self._families = families
+
+    def describe(self) -> Iterable[Metric]:
+        """Nothing to say beforehand: no other collector shares the registry."""
+        return ()
+
+    def collect(self) -> Iterator[Metric]:
+        for row in METRICS:
+            yield _family(row, self._families[row.name])
+
+
+def _family(row: MetricRow, series: Mapping[_LabelValues, _Series]) -> Metric:
+    name = f"coatcheck_{row.name}"
+    if row.kind is MetricKind.HISTOGRAM:
+        histogram = HistogramMetricFamily(name, row.help, labels=row.labels)
+        for labels, one in list(series.items()):
+            if isinstance(one, Histogram):
+                histogram.add_metric(labels, one.buckets(), one.sum)
+        return histogram
+    is_counter = row.kind is MetricKind.COUNTER
+    family = (CounterMetricFamily if is_counter else GaugeMetricFamily)(name, row.help, labels=row.labels)
+    for labels, one in list(series.items()):
+        if not isinstance(one, Histogram):
+            family.add_metric(labels, one.value)
+    return family
+
+
+def _new_series(row: MetricRow) -> _Series:
     match row.kind:
         case MetricKind.COUNTER:
-            return Counter(full_name, row.help, row.labels, registry=registry)
+            return Counter()
         case MetricKind.GAUGE:
-            return Gauge(full_name, row.help, row.labels, registry=registry)
+            return Gauge()
         case MetricKind.HISTOGRAM:
-            return Histogram(full_name, row.help, row.labels, registry=registry, buckets=row.buckets)
+            return Histogram(row.buckets)
+        case _:
+            assert_never(row.kind)
 
 
-def _child(family: _Family, kind: type[_Kind], name: str, labels: dict[str, str]) -> _Kind:
-    if not isinstance(family, kind):
+def _as_kind(series: _Series, kind: type[_Kind], name: str) -> _Kind:
+    if not isinstance(series, kind):
         raise TypeError(f"metric {name} is no {kind.__name__.lower()}")
-    return family.labels(**labels) if labels else family
+    return series

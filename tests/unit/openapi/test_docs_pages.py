@@ -15,8 +15,8 @@ from starlette.routing import Mount
 from coatcheck.core.faults import no_fault
 from coatcheck.core.problems import PROBLEMS
 from coatcheck.http.app import build_asgi
-from coatcheck.http.docs_pages import asks_for_json
 from coatcheck.http.draining import DrainState
+from coatcheck.http.negotiation import prefers_json
 from coatcheck.http.services import HttpServices
 from coatcheck.observe.metrics import Metrics
 from coatcheck.settings import Settings
@@ -242,4 +242,5 @@ async def test_a_problem_page_says_what_it_means_what_to_do_and_where_it_comes(h
     ],
 )
 def test_json_is_asked_for_by_name_and_weight(accept: str, is_json: bool) -> None:
-    assert asks_for_json(accept) is is_json
+    assert prefers_json([accept.encode()]) is is_json
+    assert prefers_json([part.encode() for part in accept.split(",")]) is is_json

@@ -172,7 +172,7 @@ async def test_the_longest_idle_connection_makes_room_and_busy_ones_stay() -> No
 
 
 async def test_a_client_that_does_not_read_its_answer_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("coatcheck.http.connections._STALLED_S", 0.05)
+    monkeypatch.setattr("coatcheck.http.connection._STALLED_S", 0.05)
     size = 64 * 1024 * 1024
 
     async def large(scope: Scope, receive: Receive, send: Send) -> None:

@@ -1,0 +1,1 @@
+"""The live OpenAPI document, taken at its word."""

@@ -1,0 +1,83 @@
+"""schemathesis takes the document of a running server at its word and looks for an answer that the word does not cover.
+
+All of its checks hold: statuses, headers, media types and bodies are those described, invalid requests are refused and
+valid ones are not, unknown methods are 405, what was erased stays gone, and nothing is ever a 500.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from harness.http import Client
+from harness.server import QUIET, Server, server_environment
+
+from .hooks import JOBS
+from .prepared import prepare_jobs
+
+APP = "schema.operations:app"
+SETTINGS = QUIET | {"wait_max_s": "0.2"}
+SEED = "20"
+EXAMPLES = os.environ.get("TORTURE_SCHEMA_EXAMPLES", "8")
+SCENARIOS = os.environ.get("TORTURE_SCHEMA_SCENARIOS", "8")
+TIMEOUT_S = 90 if "TORTURE_SCHEMA_EXAMPLES" not in os.environ else 6 * 3600
+
+
+@pytest.fixture
+def documented(tmp_path: Path) -> Iterator[Server]:
+    """A server with operations of every kind, which must not meet a fault of its own."""
+    own = Server(tmp_path, settings=SETTINGS, app_ref=APP)
+    try:
+        yield own.start()
+        assert own.log_lines("request_failed") == []
+        own.stop()
+    finally:
+        own.kill()
+
+
+def probe(server: Server, folder: Path, *options: str) -> None:
+    """Run schemathesis over the server's document with every check."""
+    client = Client(server.url)
+    jobs = folder / "jobs.json"
+    jobs.write_text(json.dumps(prepare_jobs(client)))
+    client.close()
+    found = subprocess.run(
+        [*command(server), *options],
+        cwd=folder,
+        env=server_environment({}) | {"SCHEMATHESIS_HOOKS": "schema.hooks", JOBS: str(jobs)},
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        check=False,
+    )
+    assert found.returncode == 0, shortened(found.stdout + found.stderr)
+
+
+def command(server: Server) -> Sequence[str]:
+    arguments = ["run", f"{server.url}/openapi.json", "--checks", "all", "--seed", SEED]
+    quiet = ["--no-color", "--warnings", "off", "--continue-on-failure", "--generation-database", "none"]
+    return [sys.executable, "-m", "schemathesis.cli", *arguments, *quiet]
+
+
+def shortened(report: str) -> str:
+    """The report without its long lines, which only repeat long values."""
+    return "\n".join(line[:400] for line in report.splitlines()[:400])
+
+
+@pytest.mark.timeout(TIMEOUT_S)
+def test_every_boundary_of_every_parameter_is_as_described(documented: Server, tmp_path: Path) -> None:
+    probe(documented, tmp_path, "--phases", "coverage")
+
+
+@pytest.mark.timeout(TIMEOUT_S)
+def test_random_requests_get_described_answers(documented: Server, tmp_path: Path) -> None:
+    probe(documented, tmp_path, "--phases", "examples,fuzzing", "--max-examples", EXAMPLES)
+
+
+@pytest.mark.timeout(TIMEOUT_S)
+def test_following_the_links_gets_described_answers(documented: Server, tmp_path: Path) -> None:
+    probe(documented, tmp_path, "--phases", "stateful", "--max-examples", SCENARIOS)

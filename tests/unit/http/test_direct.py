@@ -1,0 +1,191 @@
+"""The short way to our own server says and leaves what ASGI's messages do."""
+
+import asyncio
+import gc
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
+
+from coatcheck.core.faults import no_fault
+from coatcheck.http.connections import ConnectionLimits
+from coatcheck.http.direct import Direct, direct_of
+from coatcheck.http.exchange import Exchange
+from coatcheck.http.server import HttpServer, ServerOptions
+from coatcheck.observe.metrics import Metrics
+from coatcheck.testing.clock import ManualClock
+
+_BODY = b'{"a": 1}'
+_POST = b"POST /%s HTTP/1.1\r\nHost: x\r\nContent-Length: 8\r\n\r\n" + _BODY
+
+
+def _request(method: bytes, path: bytes, version: bytes = b"1.1", *headers: bytes) -> bytes:
+    return b"\r\n".join([b"%b /%b HTTP/%b" % (method, path, version), b"Host: x", *headers, b"", b""])
+
+
+class _Edge:
+    """Answers as the edge does: the path says how. `direct_count` counts the answers that went the short way."""
+
+    def __init__(self, is_offered: bool) -> None:
+        self._is_offered = is_offered
+        self.bodies: list[bytes | None] = []
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if not self._is_offered:
+            scope = {name: value for name, value in scope.items() if name != "extensions"}
+        assert (direct_of(scope) is not None) is self._is_offered
+        exchange = Exchange(scope, receive, send, {})
+        exchange.correlation_id, exchange.fault_point = "c-1", no_fault
+        if exchange.method == "POST":
+            whole = None if exchange.direct is None else exchange.direct.take_body(100)
+            self.bodies.append(whole if whole is not None else (await receive())["body"])
+        match scope["path"]:
+            case "/empty":
+                await exchange.answer_empty(304, [(b"etag", b'"v1"')])
+            case "/close":
+                await exchange.answer(400, b"text/plain", b"no", [(b"connection", b"close")])
+            case path:
+                await exchange.answer_json(202, b"%b!" % path.encode(), [(b"location", b"/x\xff")])
+
+
+@asynccontextmanager
+async def _served(app: ASGIApp) -> AsyncIterator[int]:
+    options = ServerOptions("127.0.0.1", 0, ConnectionLimits(100, 16_384, 5.0, 5.0))
+    server = HttpServer(options, Metrics(), ManualClock())
+    server.bind()
+    await server.start(app)
+    try:
+        yield int(server.url.rpartition(":")[2])
+    finally:
+        await server.abort()
+
+
+async def _said(port: int, sent: bytes) -> bytes:
+    """All that the server says to `sent`, until it or the client has nothing more to say."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(sent + _request(b"GET", b"last", b"1.1", b"Connection: close"))
+    async with asyncio.timeout(10):
+        said = await reader.read()
+    writer.close()
+    await writer.wait_closed()
+    return said
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"",
+        _request(b"GET", b"a") + _request(b"GET", b"b"),
+        _request(b"HEAD", b"a"),
+        _request(b"GET", b"empty"),
+        _request(b"HEAD", b"empty"),
+        _request(b"GET", b"close"),
+        _request(b"GET", b"old", b"1.0"),
+        _request(b"GET", b"old", b"1.0", b"Connection: keep-alive"),
+        _POST % b"a" + _POST % b"empty" + _request(b"GET", b"b"),
+        _request(b"POST", b"c", b"1.1", b"Transfer-Encoding: chunked") + b"8\r\n" + _BODY + b"\r\n0\r\n\r\n",
+    ],
+    ids=["one", "two", "head", "304", "head-304", "close", "1.0", "1.0-keep-alive", "bodies", "chunks"],
+)
+async def test_both_ways_put_the_same_on_the_wire(sent: bytes) -> None:
+    short, long = _Edge(is_offered=True), _Edge(is_offered=False)
+    async with _served(short) as short_port, _served(long) as long_port:
+        assert await _said(short_port, sent) == await _said(long_port, sent)
+    assert short.bodies == long.bodies
+    assert set(short.bodies) <= {_BODY}
+
+
+async def test_a_request_leaves_no_circle_of_references() -> None:
+    async with _served(_Edge(is_offered=True)) as port:
+        await _said(port, _POST % b"a")
+        gc.collect()
+        gc.disable()
+        try:
+            await _said(port, _POST % b"a" * 100)
+            assert gc.collect() < 100
+        finally:
+            gc.enable()
+
+
+def _cycle(**changes: Any) -> Any:
+    written: list[bytes] = []
+    fields = {
+        "disconnected": False,
+        "response_started": False,
+        "response_complete": False,
+        "waiting_for_100_continue": False,
+        "more_body": False,
+        "keep_alive": True,
+        "body": bytearray(_BODY),
+        "default_headers": [(b"date", b"now")],
+        "message_event": asyncio.Event(),
+        "scope": {"extensions": {}},
+        "flow": SimpleNamespace(write_paused=False, resume_reading=lambda: None),
+        "transport": SimpleNamespace(write=written.append, close=lambda: written.append(b"closed")),
+        "on_response": lambda: None,
+        "written": written,
+    }
+    return SimpleNamespace(**{**fields, **changes})
+
+
+def _answer(cycle: Any, *headers: tuple[bytes, bytes]) -> bool:
+    return Direct(cast("RequestResponseCycle", cycle)).answer(200, headers, b"yes", no_fault)
+
+
+def test_an_answer_is_one_write() -> None:
+    cycle = _cycle()
+    assert _answer(cycle, (b"etag", b"x"))
+    assert cycle.written == [b"HTTP/1.1 200 OK\r\ndate: now\r\netag: x\r\n\r\nyes"]
+    assert cycle.response_complete
+    assert cycle.message_event.is_set()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"disconnected": True}, {"response_started": True}, {"flow": SimpleNamespace(write_paused=True)}],
+    ids=["gone", "begun", "does-not-read"],
+)
+def test_what_cannot_go_at_once_is_left_to_the_messages(changes: dict[str, Any]) -> None:
+    cycle = _cycle(**changes)
+    assert not _answer(cycle)
+    assert cycle.written == []
+    assert not cycle.response_complete
+
+
+@pytest.mark.parametrize("value", [b"a\r\nb: c", b"a\nb: c", b"a\rb", b"a\x00b", b"\x7f", b"a\r\n\r\n<html>"])
+def test_no_value_can_end_its_header(value: bytes) -> None:
+    cycle = _cycle()
+    with pytest.raises(RuntimeError, match="control character"):
+        _answer(cycle, (b"location", value))
+    assert cycle.written == []
+    assert not cycle.response_started
+
+
+def test_a_value_that_looks_like_a_header_closes_nothing() -> None:
+    cycle = _cycle()
+    assert _answer(cycle, (b"x", b"connection: close"))
+    assert b"closed" not in cycle.written
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"more_body": True}, {"waiting_for_100_continue": True}, {"disconnected": True}, {"body": bytearray(101)}],
+    ids=["more-to-come", "waits-for-leave", "gone", "large"],
+)
+def test_a_body_that_is_not_there_as_a_whole_is_asked_for(changes: dict[str, Any]) -> None:
+    cycle = _cycle(**changes)
+    before = bytes(cycle.body)
+    assert Direct(cast("RequestResponseCycle", cycle)).take_body(100) is None
+    assert bytes(cycle.body) == before
+
+
+async def test_half_of_an_answer_is_on_its_way_at_the_fault_point() -> None:
+    cycle, seen = _cycle(), []
+    direct = Direct(cast("RequestResponseCycle", cycle))
+    assert direct.answer(200, [], b"yes", lambda name: seen.append((name, len(cycle.written))))
+    assert seen == [("response-half-sent", 1)]
+    assert len(cycle.written) == 2
