@@ -49,8 +49,8 @@ class Attempts:
         self._log = get_logger("worker")
         self.on_place: Callable[[], None] = lambda: None
 
-    def begin(self, claim: Claim) -> None:
-        """Keep the claim's lease and start its attempt."""
+    def begin(self, claim: Claim, asked_s: float) -> None:
+        """Keep the claim's lease and start its attempt. `asked_s`: when the claim was asked for, monotonic."""
         self._parts.fault_point("claimed-before-start")
         job = claim.job
         policy = self._policies.of(job.operation)
@@ -62,6 +62,7 @@ class Attempts:
             policy=policy,
             is_solo=claim.is_alone or policy.runs_in is RunsIn.PROCESS,
             started_s=self._parts.clock.monotonic_s(),
+            kept_s=asked_s,
         )
         self._ledger.add(attempt)
         if claim.lease.attempt == 1:

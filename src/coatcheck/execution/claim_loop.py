@@ -20,10 +20,10 @@ RETRY = Backoff(first_s=0.1, factor=2.0, max_s=2.0)
 
 
 class ClaimLoop:
-    """One worker's claims. `begin` starts an attempt."""
+    """One worker's claims. `begin` starts an attempt; it is told when the claim was asked for, in monotonic seconds."""
 
     def __init__(
-        self, parts: WorkerParts, worker_id: str, placement: Placement, begin: Callable[[Claim], None]
+        self, parts: WorkerParts, worker_id: str, placement: Placement, begin: Callable[[Claim, float], None]
     ) -> None:
         self._parts = parts
         self._worker_id = worker_id
@@ -83,7 +83,7 @@ class ClaimLoop:
         poll_s = self._jittered(self._parts.settings.poll_s)
         if slots <= 0 or not operations:
             return poll_s
-        now = self._parts.clock.now()
+        now, asked_s = self._parts.clock.now(), self._parts.clock.monotonic_s()
         request = ClaimRequest(
             worker_id=self._worker_id,
             slots=slots,
@@ -92,7 +92,7 @@ class ClaimLoop:
         )
         claims = await self._parts.store.claim_ready(request, now)
         for claim in claims.claims:
-            self._begin_safely(claim)
+            self._begin_safely(claim, asked_s)
         if len(claims.claims) >= slots:
             return 0.0
         return min(poll_s, self._wait_for_due(claims, now, poll_s))
@@ -104,9 +104,9 @@ class ClaimLoop:
             return poll_s
         return max(0.001, (due_at - self._parts.clock.now()) / 1000)
 
-    def _begin_safely(self, claim: Claim) -> None:
+    def _begin_safely(self, claim: Claim, asked_s: float) -> None:
         try:
-            self._begin(claim)
+            self._begin(claim, asked_s)
         except Exception:
             # Nobody keeps its lease: it runs out, and the job is taken back. Its neighbours start all the same.
             self._log.exception("claim_dropped", job=claim.job.id, operation=claim.job.operation)

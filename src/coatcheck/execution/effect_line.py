@@ -79,7 +79,10 @@ class EffectCalls:
 
 
 class AttemptLine:
-    """The line of one attempt; `is_stopped` once it was told to stop. Losing the lease stops it, and is raised as the cancellation it is."""
+    """The line of one attempt; `is_stopped` once it was told to stop.
+
+    Losing the lease stops it, and is raised as the cancellation it is.
+    """
 
     def __init__(self, seq: int, clock: Clock, progress: ProgressGatherer, effects: EffectCalls) -> None:
         self.clock = clock

@@ -91,6 +91,7 @@ class Heartbeats:
             beats.append(Beat(attempt.lease, progress))
             if progress is not None:
                 attempt.unsaved = None
+        sent_s = self._clock.monotonic_s()
         try:
             answers = await self._parts.store.extend_leases(beats, self._clock.now())
         except StoreUnavailable as error:
@@ -98,9 +99,11 @@ class Heartbeats:
             return
         self._is_out_of_reach = False
         for attempt, answer in zip(attempts, answers, strict=True):
-            self._heed(attempt, answer)
+            self._heed(attempt, answer, sent_s)
 
-    def _heed(self, attempt: HeldAttempt, answer: BeatAnswer) -> None:
+    def _heed(self, attempt: HeldAttempt, answer: BeatAnswer, sent_s: float) -> None:
+        if answer is not BeatAnswer.LOST:
+            attempt.kept_s = sent_s
         # An attempt whose outcome is on its way may be stored already; the store tells the Finisher.
         if attempt.phase not in (Phase.WAITING, Phase.RUNNING):
             return

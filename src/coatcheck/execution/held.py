@@ -35,7 +35,10 @@ class Phase(StrEnum):
 
 @dataclass(slots=True, eq=False)
 class HeldAttempt:
-    """One attempt. `seq` names it towards its runner; `unsaved` is progress that is not stored yet."""
+    """One attempt. `seq` names it towards its runner; `unsaved` is progress that is not stored yet.
+
+    `kept_s`: since when, in monotonic seconds, the store has said that the lease is this worker's.
+    """
 
     seq: int
     lease: Lease
@@ -44,6 +47,7 @@ class HeldAttempt:
     policy: Policy
     is_solo: bool
     started_s: float
+    kept_s: float
     phase: Phase = Phase.WAITING
     runner: "RunnerProcess | None" = None
     stop_reason: StopReason | None = None

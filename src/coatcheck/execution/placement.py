@@ -86,6 +86,10 @@ class Placement:
         if job.deadline_at is not None and job.deadline_at <= self._parts.clock.now():
             self._finisher.finish(attempt, Failed(OVERDUE, is_retryable=False))
             return
+        if self._parts.clock.monotonic_s() - attempt.kept_s > self._parts.settings.lease_s:
+            # This process stood still, or the store did: the job may be another worker's by now.
+            self._finisher.finish(attempt, Released())
+            return
         attempt.runner = runner
         attempt.phase = Phase.RUNNING
         attempt.started_s = self._parts.clock.monotonic_s()

@@ -135,15 +135,16 @@ class SystemClock:
         if mark is None or abs(wall_ns - running_ns - mark.target_ns) > STEP_NS:
             running_ns, mark = self._look_again()
         offset_ns = mark.offset_at(running_ns)
-        self._steady_ns = offset_ns if offset_ns == mark.target_ns else None
-        return running_ns + offset_ns
+        is_steady = offset_ns == mark.target_ns
+        self._steady_ns = offset_ns if is_steady else None
+        return wall_ns if is_steady else running_ns + offset_ns
 
     def _look_again(self) -> tuple[int, ClockMark]:
         """A step, or only a pause of this thread between its looks at two clocks? Mark it if it is one."""
         running_ns = self._running_ns()
         target_ns = self._wall_ns() - running_ns
         kept = None if self._keeper is None else self._keeper.read()
-        marks = [mark for mark in (self._mark, kept) if mark is not None]
+        marks = [mark for mark in (kept, self._mark) if mark is not None]
         mark = max(marks, key=lambda mark: mark.running_ns, default=ClockMark(running_ns, target_ns, target_ns))
         step_ns = target_ns - mark.target_ns
         if abs(step_ns) > STEP_NS:

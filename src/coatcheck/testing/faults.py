@@ -10,7 +10,7 @@ from typing import NoReturn
 
 from coatcheck.core.faults import FaultPoint
 
-_PLACE = re.compile(r"([a-z0-9][a-z0-9-]*):([1-9][0-9]*)")
+_PLACE = re.compile(r"([a-z0-9][a-z0-9-]*):([1-9][0-9]*)(:stop)?")
 
 
 class FaultPoints:
@@ -56,9 +56,13 @@ class FaultPoints:
         """Kill this process, as the kernel would, at the n-th pass."""
         self.call_at(name, _kill_self, nth)
 
+    def stop_at(self, name: str, nth: int = 1) -> None:
+        """Stop this process at the n-th pass, as SIGSTOP does; it goes on at a SIGCONT."""
+        self.call_at(name, _stop_self, nth)
+
 
 def crash_at(place: str) -> FaultPoint:
-    """The fault point that kills its process at "name:n", the n-th pass of that name.
+    """The fault point that kills its process at "name:n", the n-th pass of that name; at "name:n:stop" it stops it.
 
     Raises:
         ValueError: the place is not written like that.
@@ -67,9 +71,14 @@ def crash_at(place: str) -> FaultPoint:
     if match is None:
         raise ValueError(f"{place!r} is not a fault point such as 'before-commit:1'")
     faults = FaultPoints()
-    faults.kill_at(match[1], int(match[2]))
+    act = faults.stop_at if match[3] else faults.kill_at
+    act(match[1], int(match[2]))
     return faults
 
 
 def _kill_self() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _stop_self() -> None:
+    os.kill(os.getpid(), signal.SIGSTOP)

@@ -1,0 +1,50 @@
+"""Stores beside the reference model: whatever happens in whatever order, every answer is the one predicted.
+
+COATCHECK_MODEL_EXAMPLES and COATCHECK_MODEL_STEPS make it longer (60 and 40 together make a minute's work).
+"""
+
+import os
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from .engines import ENGINES, fresh_engine
+from .machine import StoreMachine
+
+PARTS = 4
+EXAMPLES = int(os.environ.get("COATCHECK_MODEL_EXAMPLES", "60"))
+STEPS = int(os.environ.get("COATCHECK_MODEL_STEPS", "40"))
+PROFILE = settings(
+    max_examples=-(-EXAMPLES // PARTS),
+    stateful_step_count=STEPS,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    print_blob=True,
+)
+
+
+@pytest.mark.timeout(24 * 3600)
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("part", range(PARTS))
+def test_the_store_does_what_the_model_predicts(engine: str, part: int) -> None:
+    class Machine(EngineMachine):
+        name = engine
+
+    run_state_machine_as_test(Machine, settings=PROFILE)
+
+
+class EngineMachine(StoreMachine):
+    """A machine over a database of its own."""
+
+    name: str
+
+    def __init__(self) -> None:
+        self._fresh = fresh_engine(self.name)
+        super().__init__(self._fresh.__enter__())
+
+    def teardown(self) -> None:
+        try:
+            super().teardown()
+        finally:
+            self._fresh.__exit__(None, None, None)
