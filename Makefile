@@ -18,7 +18,7 @@ endif
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo run test check format install clean stale
+.PHONY: help demo run test check bench torture format install clean stale
 
 help: ## List these targets
 	@sed -n 's/^\([a-z]*\):.*## /\1|/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do printf '  make %-8s %s\n' "$$name" "$$text"; done
@@ -38,6 +38,12 @@ check: $(VENV)/.dev ## Lint, formatting, types and import rules; runs no test
 	@$(BIN)/mypy --no-error-summary
 	@PYTHONPATH=src $(BIN)/lint-imports --no-logo >$(VENV)/.imports.log 2>&1 || { cat $(VENV)/.imports.log >&2; exit 1; }
 	@echo "Lint, formatting, types and import rules: all fine."
+
+bench: $(VENV)/.dev ## Measure against a bare server and what else could be used (BENCH="accept status"); takes 20 minutes
+	@$(BIN)/python -m benchmarks $(BENCH)
+
+torture: $(VENV)/.dev ## Kill, cut power, fill disks and soak for hours (TORTURE="--scale 0.1"), and report what broke
+	@PYTHONPATH=.:tests $(BIN)/python -m torture $(TORTURE)
 
 format: $(VENV)/.dev ## Format the code and mend what the linter can
 	@$(BIN)/ruff check --fix --quiet

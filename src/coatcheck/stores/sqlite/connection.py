@@ -7,12 +7,14 @@ from pathlib import Path
 import apsw
 
 from coatcheck.core.faults import FaultPoint, no_fault
+from coatcheck.observe.memory import memory_bytes_max
 from coatcheck.store.errors import StoreRefused, StoreUnavailable
 from coatcheck.stores.sqlite.statements import migrations, sql
 
 BUSY_TIMEOUT_MS = 5_000
 STATEMENTS_KEPT = 250
 READER_BUSY_TIMEOUT_MS = 250
+CACHE_PART_OF_MEMORY = 16
 QUICK_CHECK_BYTES_MAX = 256 * 1024 * 1024
 OLDEST_SQLITE = (3, 51, 3)
 HOT_TABLES = ("ready", "scheduled", "lease", "turn", "outbox", "meta")
@@ -69,7 +71,8 @@ def open_writer(path: Path) -> apsw.Connection:
     connection.pragma("synchronous", "full")
     connection.pragma("wal_autocheckpoint", 0)
     connection.pragma("foreign_keys", True)
-    connection.pragma("cache_size", -64 * 1024)
+    # Negative numbers count KiB. Where memory is short, the cache must not be what takes it.
+    connection.pragma("cache_size", -min(64 * 1024, memory_bytes_max() // 1024 // CACHE_PART_OF_MEMORY))
     if connection.pragma("journal_mode") != "wal" or connection.pragma("synchronous") != 2:
         raise StoreRefused(f"{path} cannot be kept durable: SQLite did not accept WAL with synchronous=FULL here.")
     return connection

@@ -1,0 +1,29 @@
+"""The torture's kills in short; `make torture` kills many more."""
+
+from pathlib import Path
+
+from torture import stack_kills, store_kills
+from torture.outcome import Task
+
+STORE_KILLS = 300
+STACK_KILLS = 5
+
+
+def ignore_progress(count: int) -> None:
+    """Nobody watches."""
+
+
+def test_writers_of_the_store_are_killed(tmp_path: Path) -> None:
+    outcome = store_kills.run(Task(STORE_KILLS, 1, tmp_path, ignore_progress))
+    assert outcome.faults == []
+    assert outcome.figures["kills"] == STORE_KILLS
+    assert int(outcome.figures["acknowledged"]) > STORE_KILLS
+    # Many a kill leaves a commit that its client never heard of.
+    assert int(outcome.figures["replayed"]) > STORE_KILLS // 10
+
+
+def test_the_whole_service_is_killed(tmp_path: Path) -> None:
+    outcome = stack_kills.run(Task(STACK_KILLS, 1, tmp_path, ignore_progress))
+    assert outcome.faults == []
+    assert outcome.figures["kills"] == STACK_KILLS
+    assert int(outcome.figures["acknowledged"]) >= STACK_KILLS * stack_kills.ORDERS_EACH_KILL
