@@ -5,7 +5,6 @@ from pathlib import Path
 from pkgutil import iter_modules
 
 import pytest
-from harness.sqlite_factory import SqliteFactory
 
 from coatcheck.testing import conformance
 from coatcheck.testing.conformance.acceptance import TestAcceptance, TestKeyRaces, TestKeys
@@ -32,6 +31,7 @@ from coatcheck.testing.conformance.reading import TestExpiry, TestIsolation, Tes
 from coatcheck.testing.conformance.transitions import TestTransitions
 from coatcheck.testing.conformance.upkeep import TestBaseline, TestOverdueSweep, TestRetention
 from coatcheck.testing.conformance.wakeups import TestWakeUps
+from harness.sqlite_factory import SqliteFactory
 
 SUITE = [
     TestAcceptance,

@@ -9,7 +9,6 @@ from typing import Any, TypeAlias
 
 import apsw
 import pytest
-from harness.sqlite_factory import SqliteFactory
 
 from coatcheck.core.job import Progress
 from coatcheck.core.outcome import Outcome, Released
@@ -36,6 +35,7 @@ from coatcheck.testing.conformance.world import (
     stale,
     watch,
 )
+from harness.sqlite_factory import SqliteFactory
 
 Verb: TypeAlias = Callable[[], Awaitable[object]]
 Cost: TypeAlias = tuple[int, int]

@@ -42,16 +42,20 @@ def file_size_limit(size_bytes: int) -> Iterator[None]:
         signal.signal(signal.SIGXFSZ, handler)
 
 
+async def fill(store: SqliteStore, accepted: list[str]) -> None:
+    for _ in range(500):
+        new = submission(b'"' + b"x" * 20_000 + b'"')
+        assert isinstance(await store.accept_job(new), Accepted)
+        accepted.append(new.job_id)
+
+
 async def test_a_full_disk_refuses_and_recovers(tmp_path: Path) -> None:
     store = SqliteStore(SqliteConfig(tmp_path / "jobs.db", "shop"))
     await store.open()
-    accepted = []
+    accepted: list[str] = []
     with file_size_limit(1024 * 1024):
         with pytest.raises(StoreUnavailable):
-            for _ in range(500):
-                new = submission(b'"' + b"x" * 20_000 + b'"')
-                assert isinstance(await store.accept_job(new), Accepted)
-                accepted.append(new.job_id)
+            await fill(store, accepted)
         assert accepted
         for job_id in accepted:
             assert await store.find_job("default", job_id, clock.now()) is not None
