@@ -245,6 +245,7 @@ def _drain_rows(seen: Sequence[Runs]) -> list[Row]:
             median(runs.drains),
             "jobs/s",
             runs.drains,
+            foreign_cores=median(load.foreign_cores for load in runs.accepts),
             beside=None if runs is seen[0] else ours,
             beside_name="" if runs is seen[0] else "ours",
             ratio=None if runs is seen[0] else ours / median(runs.drains),

@@ -48,7 +48,7 @@ def require_wrk() -> str:
     if path is None:
         raise BenchFailed("The load comes from wrk, which is not installed; on Debian and Ubuntu: apt-get install wrk")
     first_line = subprocess.run([path, "-v"], capture_output=True, text=True, check=False).stdout.splitlines()[0]
-    return first_line.split("[")[0].strip()
+    return first_line.removeprefix("wrk ").split(" ")[0]
 
 
 def drive(target: Target, seconds: float, warm_s: float = _WARM_S) -> Load:

@@ -28,7 +28,7 @@ def as_markdown(result: dict[str, Any]) -> str:
     """The result as tables, one for each section."""
     machine = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in result["machine"].items())
     versions = ", ".join(f"{key} {value}" for key, value in result["versions"].items())
-    parts = [f"Taken {result['taken_at'][:16].replace('T', ' ')} UTC at commit {result['commit']}.\n"]
+    parts = [f"Taken {result['taken_at'][:16].replace('T', ' ')} UTC at commit {result['commit']}."]
     section = ""
     for row in result["rows"]:
         if row["section"] != section:

@@ -27,7 +27,7 @@ def run(task: Task) -> Outcome:
             asyncio.run(_live(task, outcome, folder, patch, min(CUTS_EACH_LIFE, task.amount - first)))
         outcome.figures["lives"] = life + 1
         shutil.rmtree(folder)
-    outcome.figures["lost"] = len(outcome.faults)
+    outcome.figures["broken"] = len(outcome.faults)
     return outcome
 
 

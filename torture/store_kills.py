@@ -28,7 +28,7 @@ def run(task: Task) -> Outcome:
     with ThreadPoolExecutor(LANES) as pool:
         for lane in [pool.submit(run_lane, number) for number in range(LANES)]:
             lane.result()
-    outcome.figures["lost"] = len(outcome.faults)
+    outcome.figures["broken"] = len(outcome.faults)
     return outcome
 
 

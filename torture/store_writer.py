@@ -33,18 +33,21 @@ Say = Callable[[str], None]
 
 @dataclass
 class Memory:
-    """What the lane knows from all writers so far. `sent`: key -> job id of what has got no answer yet."""
+    """What the lane knows from all writers so far.
+
+    `sent`: of each key without an answer, the ids of the jobs it was sent with. At most one of them may exist.
+    """
 
     accepted: set[str] = field(default_factory=set)
     finished: set[str] = field(default_factory=set)
-    sent: dict[str, str] = field(default_factory=dict)
+    sent: dict[str, list[str]] = field(default_factory=dict)
     replayed: int = 0
 
     def hear(self, words: Sequence[str]) -> None:
         """Take in one line of a writer."""
         match words:
             case ["sent", key, job_id]:
-                self.sent[key] = job_id
+                self.sent.setdefault(key, []).append(job_id)
             case ["accepted" | "replayed" as how, key, job_id]:
                 self.sent.pop(key, None)
                 self.accepted.add(job_id)
@@ -85,17 +88,19 @@ class Writer:
             elif job_id in memory.finished and job.status is not Status.SUCCEEDED:
                 self._say(f"fault {job_id} was finished and is {job.status}")
 
-    async def ask_again(self, sent: dict[str, str]) -> None:
-        """The same key and body once more: the job of then, or a new one if there is none."""
-        for key, job_id in sent.items():
-            disposition = await self._store.accept_job(_submission(key))
+    async def ask_again(self, sent: dict[str, list[str]]) -> None:
+        """The same key and body once more: a job of then, or a new one if there is none."""
+        for key, job_ids in sent.items():
+            submission = _submission(key)
+            self._say(f"sent {key} {submission.job_id}")
+            disposition = await self._store.accept_job(submission)
             match disposition:
-                case Replayed(job) if job.id == job_id:
-                    self._say(f"replayed {key} {job_id}")
+                case Replayed(job) if job.id in job_ids:
+                    self._say(f"replayed {key} {job.id}")
                 case Accepted(job):
                     self._say(f"accepted {key} {job.id}")
                 case _:
-                    self._say(f"fault {key} meant {job_id} and was answered with {disposition}")
+                    self._say(f"fault {key} was sent for one of {job_ids} and was answered with {disposition}")
 
     async def hand_in(self, count: int) -> None:
         """Several jobs in one commit."""

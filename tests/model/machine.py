@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Coroutine
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import strategies as st
@@ -240,6 +241,8 @@ class StoreMachine(RuleBasedStateMachine):
         instants = self._pair.boundaries()
         left_ms = instants[pick % len(instants)] - self._pair.now
         self._pair.clock.advance((left_ms - is_before) / 1000)
+        for (tenant, operation, _), known in list(self._pair.model.state.keys.items())[-2:]:
+            self._do(self._pair.accept(0, [self._again(tenant, operation, known.key)]))
 
     @rule(seconds=st.sampled_from([-DAY_S, -3600, -1, 1, 3600, DAY_S]))
     def set_the_wall_clock(self, seconds: int) -> None:
@@ -310,6 +313,10 @@ class StoreMachine(RuleBasedStateMachine):
     def _next_id(self) -> str:
         self._serial += 1
         return self._ids.next_id(self._pair.clock.now_us(), self._serial)
+
+    def _again(self, tenant: str, operation: str, key: IdempotencyKey) -> Submission:
+        submission = self._submission((tenant, operation), None, (0.0, None), (5, 2))
+        return replace(submission, key=replace(key, expires_at=self._pair.now + 5_000_000))
 
     def _submission(self, whose: Any, key: Any, times: Any, numbers: tuple[int, int]) -> Submission:
         now, (delay_s, deadline_s) = self._pair.now, times

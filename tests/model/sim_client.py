@@ -23,6 +23,8 @@ STEPS = (
     ["effect mail", "fail always"],
     ["work 1", "refuse"],
     ["later 5", "work 0.2"],
+    ["effect mail", "work 12", "effect charge"],
+    ["work 20"],
     ["work 25"],
     ["work 80"],
     ["deaf 30"],

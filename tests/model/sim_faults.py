@@ -7,7 +7,14 @@ import apsw
 
 from coatcheck.testing.simulation_loop import ProcessKilled
 
+COMMITTED = "committed"
+"""A point of the simulation's own: the commit is done, and nobody has been told yet."""
+
 POINTS = (
+    COMMITTED,
+    COMMITTED,
+    COMMITTED,
+    COMMITTED,
     "after-commit-before-response",
     "before-commit",
     "cancel-stored",

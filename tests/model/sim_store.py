@@ -26,7 +26,7 @@ from coatcheck.stores.sqlite.config import SqliteConfig
 from coatcheck.stores.sqlite.store import SqliteStore
 from coatcheck.stores.sqlite.writer import Member, Writer, WriterParts
 
-from .sim_faults import NodeFaults
+from .sim_faults import COMMITTED, NodeFaults
 from .sim_record import Record
 
 COMMIT_S_MAX = 0.02
@@ -35,8 +35,9 @@ COMMIT_S_MAX = 0.02
 class InlineWriter(Writer):
     """The writer's turns on the event loop, each a while after the first action that it waits for."""
 
-    def __init__(self, parts: WriterParts, random: Random) -> None:
+    def __init__(self, parts: WriterParts, faults: NodeFaults, random: Random) -> None:
         super().__init__(parts)
+        self._faults = faults
         self._random = random
         self._is_due = False
 
@@ -63,6 +64,7 @@ class InlineWriter(Writer):
         self._is_due = False
         if not self._queue.empty():
             self._turn()
+            self._faults.pass_point(COMMITTED)
 
 
 class SimulatedStore(SqliteStore):
@@ -137,7 +139,7 @@ class SimulatedStore(SqliteStore):
         return super().listen(hear)
 
     def _make_writer(self, parts: WriterParts) -> Writer:
-        return InlineWriter(parts, self._random)
+        return InlineWriter(parts, self._faults, self._random)
 
     def sever(self) -> None:
         """What the kernel does when the process is gone: its files are closed, its locks and transactions over.

@@ -203,7 +203,7 @@ def _pause(story: Story, node: Node, random: Random) -> None:
     """Often longer than the lease: it wakes up a zombie, whose runners may have gone on."""
     process = node.process
     process.pause(with_children=random.random() < 0.4)
-    story.record.loop.call_later(random.choice([0.5, 5.0, 20.0, 45.0]), process.resume)
+    story.record.loop.call_later(random.choice([0.5, 5.0, 20 + random.random() * 30]), process.resume)
 
 
 def _stop(story: Story, node: Node, random: Random) -> None:
