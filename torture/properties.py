@@ -14,8 +14,8 @@ STEPS = 50
 def run(task: Task) -> Outcome:
     """`task.amount` examples of each property."""
     lengths = {
-        "COATCHECK_MODEL_EXAMPLES": str(task.amount),
-        "COATCHECK_MODEL_STEPS": str(STEPS),
+        "MODEL_EXAMPLES": str(task.amount),
+        "MODEL_STEPS": str(STEPS),
         "TORTURE_SCHEMA_EXAMPLES": str(task.amount),
     }
     options = ["-q", "-p", "no:cacheprovider", "--timeout=0", f"--hypothesis-seed={task.seed}"]

@@ -1,6 +1,6 @@
 """Seeded stories of the whole service on virtual time: everything real but time, threads, processes and chance.
 
-COATCHECK_STORIES plays more of them. What fails here is told, with the command that plays it again, by the programme.
+STORIES plays more of them. What fails here is told, with the command that plays it again, by the programme.
 """
 
 import os
@@ -12,8 +12,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PARTS = 4
-STORIES = int(os.environ.get("COATCHECK_STORIES", "100"))
-FIRST = int(os.environ.get("COATCHECK_STORIES_FROM", "1"))
+STORIES = int(os.environ.get("STORIES", "16"))
+FIRST = int(os.environ.get("STORIES_FROM", "1"))
 TIMEOUT_S = 60 + 10 * STORIES
 
 

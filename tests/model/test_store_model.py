@@ -1,6 +1,6 @@
 """Stores beside the reference model: whatever happens in whatever order, every answer is the one predicted.
 
-COATCHECK_MODEL_EXAMPLES and COATCHECK_MODEL_STEPS make it longer (60 and 40 together make a minute's work).
+MODEL_EXAMPLES and MODEL_STEPS make it longer (60 and 40 together make a minute's work).
 """
 
 import os
@@ -13,8 +13,8 @@ from .engines import ENGINES, fresh_engine
 from .machine import StoreMachine
 
 PARTS = 4
-EXAMPLES = int(os.environ.get("COATCHECK_MODEL_EXAMPLES", "60"))
-STEPS = int(os.environ.get("COATCHECK_MODEL_STEPS", "40"))
+EXAMPLES = int(os.environ.get("MODEL_EXAMPLES", "60"))
+STEPS = int(os.environ.get("MODEL_STEPS", "40"))
 PROFILE = settings(
     max_examples=-(-EXAMPLES // PARTS),
     stateful_step_count=STEPS,
