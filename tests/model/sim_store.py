@@ -65,6 +65,7 @@ class InlineWriter(Writer):
         if not self._queue.empty():
             self._turn()
             self._faults.pass_point(COMMITTED)
+            self._faults.pass_point(COMMITTED)
 
 
 class SimulatedStore(SqliteStore):

@@ -100,8 +100,13 @@ class RunnerProcess:
         except OSError as error:
             self._fail(f"No runner process can be started: {error.strerror}.")
             raise RunnerFailed(f"No runner process can be started: {error.strerror}.") from error
-        await self._channel.connect(ours)
-        await self._notices.connect(notices)
+        with ExitStack() as unless_connected:
+            # Whoever gives up while a runner starts must not leave its sockets open.
+            unless_connected.enter_context(ours)
+            unless_connected.enter_context(notices)
+            await self._channel.connect(ours)
+            await self._notices.connect(notices)
+            unless_connected.pop_all()
         self._import_timer = self._loop.call_later(self.spec.import_timeout_s, self._check_import)
 
     def send(self, frame: ToRunner) -> None:
