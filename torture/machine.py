@@ -16,7 +16,7 @@ def facts(folder: Path) -> dict[str, str]:
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
         "cores": str(os.cpu_count()),
         "processor": _processor(),
-        "system": f"{platform.system()} {platform.release()}",
+        "system": f"{platform.system()} {'.'.join(platform.release().split('.')[:2])}",
         "file system": file_system_of(folder.resolve()) or "unknown",
         "python": platform.python_version(),
         "sqlite": apsw.sqlite_lib_version(),
