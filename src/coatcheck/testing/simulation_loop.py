@@ -71,7 +71,7 @@ class SimulatedProcess:
 
     def kill(self) -> None:
         """SIGKILL: not one step more."""
-        if self.life is Life.DEAD:
+        if self.life is Life.DEAD or self.loop.is_over:
             return
         self.life = Life.DEAD
         self.loop.bury(self)
@@ -115,6 +115,7 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
         self._tasks: list[asyncio.Task[Any]] = []
         self.processes: list[SimulatedProcess] = []
         self.failures: list[str] = []
+        self.is_over = False
         self.set_exception_handler(self._note_failure)
         self.set_task_factory(self._make_task)
 
@@ -140,7 +141,8 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
         self._ready.drop(process)
 
     async def clear_away(self) -> None:
-        """After the end of a story: let everything that lives or has died unwind from where it stands."""
+        """After the end of a story: let everything that lives or has died unwind. Nobody dies any more."""
+        self.is_over = True
         for process in self.processes:
             process.life = Life.RUNNING
         self._ready.revive(self.processes)
