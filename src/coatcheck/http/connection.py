@@ -60,6 +60,8 @@ class Connection(HttpToolsProtocol):
         self._codings: list[bytes] = []
         self._lengths: list[bytes] = []
         self._is_resuming = False
+        self._idle_since_s: float | None = None
+        self._idle_timer: asyncio.TimerHandle | None = None
         self._head_timer: asyncio.TimerHandle | None = None
         self._reader_timer: asyncio.TimerHandle | None = None
 
@@ -74,6 +76,8 @@ class Connection(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._end_head_timer()
         self._end_reader_timer()
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
         self._unparsed = memoryview(b"")
         self._connections.remove(self.transport)
         if self._answering is not None:
@@ -156,16 +160,19 @@ class Connection(HttpToolsProtocol):
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
         self._answering = cycle
-        offer_direct(cycle)
+        offer_direct(cycle, self._connections.outgoing)
         super()._start_asgi_task(cycle, app)
 
     def on_response_complete(self) -> None:
-        super().on_response_complete()
         if self.transport.is_closing():
             return
-        if self._refusal is not None and not self._is_answering:
+        if self.pipeline:
+            self._start_asgi_task(*self.pipeline.pop())
+        elif self._refusal is not None:
             self._send_refusal()
             return
+        else:
+            self._await_request()
         if not self._is_answering or self._is_message_open:
             self._connections.set_awaited(self.transport)
         self._parse()
@@ -180,7 +187,7 @@ class Connection(HttpToolsProtocol):
     def _parse(self) -> None:
         """Parse what has come, piece by piece, until a request waits for its turn; then let the client wait, too."""
         if self._unparsed:
-            self._unset_keepalive_if_required()
+            self._idle_since_s = None
         while self._unparsed and not self.pipeline and self._refusal is None:
             piece, self._unparsed = self._unparsed[:_PIECE_BYTES], self._unparsed[_PIECE_BYTES:]
             self._parse_piece(piece)
@@ -215,10 +222,26 @@ class Connection(HttpToolsProtocol):
         self.parser.feed_data(b"\r\n".join([b"POST / HTTP/1.1", *framing, b"", b""]))
         self._is_resuming = False
 
+    def _await_request(self) -> None:
+        """Keep the connection for another request. Its timer is left to run when one comes, and looks then."""
+        self._idle_since_s = self.loop.time()
+        if self._idle_timer is None:
+            self._idle_timer = self.loop.call_later(self._connections.limits.keep_alive_s, self._look_at_idleness)
+
+    def _look_at_idleness(self) -> None:
+        self._idle_timer = None
+        if self._idle_since_s is None:
+            return
+        left_s = self._idle_since_s + self._connections.limits.keep_alive_s - self.loop.time()
+        if left_s <= 0:
+            self.transport.close()
+        else:
+            self._idle_timer = self.loop.call_later(left_s, self._look_at_idleness)
+
     @property
     def _is_between_requests(self) -> bool:
-        """Whether no answer is due and uvicorn waits without a time: after bytes that begin no request."""
-        return not self._is_answering and self.timeout_keep_alive_task is None
+        """Whether no answer is due and nothing limits the wait: after bytes that begin no request."""
+        return not self._is_answering and self._idle_since_s is None
 
     def _set_full(self, is_full: bool) -> None:
         self.flow.is_full = is_full
@@ -293,9 +316,11 @@ class Connection(HttpToolsProtocol):
 
     def _send_refusal(self) -> None:
         """Answer, and close once the client had the time to read it; what it sends until then is forgotten."""
-        self._unset_keepalive_if_required()
+        self._idle_since_s = None
         self._set_full(False)
         self.flow.resume_reading()
+        # It must not overtake an answer that is on its way.
+        self._connections.outgoing.flush()
         self.transport.write(self._refusal or b"")
         if self.transport.can_write_eof():
             self.transport.write_eof()

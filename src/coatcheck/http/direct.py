@@ -1,7 +1,8 @@
 """A short way between the edge and our own server: an ASGI extension that stands in for `receive` and `send`.
 
 Where a whole body has come, or a whole answer can go, no messages are built and nobody waits. It does what uvicorn's
-cycle would do with those messages and leaves it in the same state. Under another server the edge uses the messages.
+cycle would do with those messages and leaves it in the same state; only the writing waits for the end of the loop's
+turn. Under another server the edge uses the messages.
 """
 
 from collections.abc import Sequence
@@ -11,6 +12,7 @@ from starlette.types import Scope
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
 
 from coatcheck.core.faults import FaultPoint, no_fault
+from coatcheck.http.outgoing import Outgoing
 
 RawHeaders: TypeAlias = Sequence[tuple[bytes, bytes]]
 """Names in lower case with their values, in the order they are sent."""
@@ -24,10 +26,11 @@ _ALLOWED = bytes(byte for byte in range(256) if byte == _TAB or (byte >= _SPACE 
 class Direct:
     """One request and its answer."""
 
-    __slots__ = ("_cycle",)
+    __slots__ = ("_cycle", "_outgoing")
 
-    def __init__(self, cycle: RequestResponseCycle) -> None:
+    def __init__(self, cycle: RequestResponseCycle, outgoing: Outgoing) -> None:
         self._cycle = cycle
+        self._outgoing = outgoing
 
     def take_body(self, bytes_max: int) -> bytes | None:
         """The whole body, if it has come and has at most `bytes_max` bytes. Else None: ask `receive` for it."""
@@ -58,9 +61,10 @@ class Direct:
             lines += _CLOSE
         head = b"%b%b\r\n" % (STATUS_LINE[status], lines)
         if fault_point is no_fault:
-            cycle.transport.write(head + body)
+            self._outgoing.write(cycle.transport, head + body)
         else:
             # Whoever waits at the fault point is to find half of an answer on its way.
+            self._outgoing.flush()
             cycle.transport.write(head)
             fault_point("response-half-sent")
             cycle.transport.write(body)
@@ -70,14 +74,15 @@ class Direct:
         # Spent, and left there it would be a circle of references for the garbage collector to find.
         del cycle.scope["extensions"]
         if not cycle.keep_alive:
+            self._outgoing.flush()
             cycle.transport.close()
         cycle.on_response()
         return True
 
 
-def offer_direct(cycle: RequestResponseCycle) -> None:
+def offer_direct(cycle: RequestResponseCycle, outgoing: Outgoing) -> None:
     """Let the edge find the extension in the request's scope."""
-    cycle.scope["extensions"] = {_EXTENSION: {"direct": Direct(cycle)}}
+    cycle.scope["extensions"] = {_EXTENSION: {"direct": Direct(cycle, outgoing)}}
 
 
 def direct_of(scope: Scope) -> Direct | None:

@@ -15,6 +15,7 @@ from coatcheck.core.faults import no_fault
 from coatcheck.http.connections import ConnectionLimits
 from coatcheck.http.direct import Direct, direct_of
 from coatcheck.http.exchange import Exchange
+from coatcheck.http.outgoing import Outgoing
 from coatcheck.http.server import HttpServer, ServerOptions
 from coatcheck.observe.metrics import Metrics
 from coatcheck.testing.clock import ManualClock
@@ -125,20 +126,32 @@ def _cycle(**changes: Any) -> Any:
         "message_event": asyncio.Event(),
         "scope": {"extensions": {}},
         "flow": SimpleNamespace(write_paused=False, resume_reading=lambda: None),
-        "transport": SimpleNamespace(write=written.append, close=lambda: written.append(b"closed")),
+        "transport": SimpleNamespace(
+            write=written.append, close=lambda: written.append(b"closed"), is_closing=lambda: False
+        ),
         "on_response": lambda: None,
         "written": written,
     }
     return SimpleNamespace(**{**fields, **changes})
 
 
+def _direct(cycle: Any) -> Direct:
+    return Direct(cast("RequestResponseCycle", cycle), Outgoing())
+
+
 def _answer(cycle: Any, *headers: tuple[bytes, bytes]) -> bool:
-    return Direct(cast("RequestResponseCycle", cycle)).answer(200, headers, b"yes", no_fault)
+    return _direct(cycle).answer(200, headers, b"yes", no_fault)
 
 
-def test_an_answer_is_one_write() -> None:
+async def _end_of_turn() -> None:
+    await asyncio.sleep(0)
+
+
+async def test_an_answer_is_one_write_at_the_end_of_the_turn() -> None:
     cycle = _cycle()
     assert _answer(cycle, (b"etag", b"x"))
+    assert cycle.written == []
+    await _end_of_turn()
     assert cycle.written == [b"HTTP/1.1 200 OK\r\ndate: now\r\netag: x\r\n\r\nyes"]
     assert cycle.response_complete
     assert cycle.message_event.is_set()
@@ -165,10 +178,35 @@ def test_no_value_can_end_its_header(value: bytes) -> None:
     assert not cycle.response_started
 
 
-def test_a_value_that_looks_like_a_header_closes_nothing() -> None:
+async def test_a_value_that_looks_like_a_header_closes_nothing() -> None:
     cycle = _cycle()
     assert _answer(cycle, (b"x", b"connection: close"))
+    await _end_of_turn()
+    assert len(cycle.written) == 1
     assert b"closed" not in cycle.written
+
+
+async def test_a_connection_that_is_not_kept_is_closed_after_its_answer() -> None:
+    cycle = _cycle(keep_alive=False)
+    assert _answer(cycle)
+    assert [text[:8] for text in cycle.written] == [b"HTTP/1.1", b"closed"]
+
+
+async def test_what_a_client_is_told_in_one_turn_stays_in_order() -> None:
+    outgoing, cycle = Outgoing(), _cycle()
+    outgoing.write(cycle.transport, b"first")
+    outgoing.write(cycle.transport, b"second")
+    outgoing.flush()
+    await _end_of_turn()
+    assert cycle.written == [b"first", b"second"]
+
+
+async def test_nothing_is_written_to_a_connection_that_is_gone() -> None:
+    outgoing, cycle = Outgoing(), _cycle()
+    outgoing.write(cycle.transport, b"answer")
+    cycle.transport.is_closing = lambda: True
+    await _end_of_turn()
+    assert cycle.written == []
 
 
 @pytest.mark.parametrize(
@@ -179,13 +217,12 @@ def test_a_value_that_looks_like_a_header_closes_nothing() -> None:
 def test_a_body_that_is_not_there_as_a_whole_is_asked_for(changes: dict[str, Any]) -> None:
     cycle = _cycle(**changes)
     before = bytes(cycle.body)
-    assert Direct(cast("RequestResponseCycle", cycle)).take_body(100) is None
+    assert _direct(cycle).take_body(100) is None
     assert bytes(cycle.body) == before
 
 
 async def test_half_of_an_answer_is_on_its_way_at_the_fault_point() -> None:
     cycle, seen = _cycle(), []
-    direct = Direct(cast("RequestResponseCycle", cycle))
-    assert direct.answer(200, [], b"yes", lambda name: seen.append((name, len(cycle.written))))
+    assert _direct(cycle).answer(200, [], b"yes", lambda name: seen.append((name, len(cycle.written))))
     assert seen == [("response-half-sent", 1)]
     assert len(cycle.written) == 2
