@@ -16,7 +16,7 @@ from coatcheck.http.documents import Documents
 from coatcheck.http.exchange import ClientGone, Exchange
 from coatcheck.http.identity import tenant_of
 from coatcheck.http.problem_answers import answer_problem
-from coatcheck.http.refusals import internal_error, store_unavailable
+from coatcheck.http.refusals import internal_error, saturated, store_unavailable
 from coatcheck.http.room import Room
 from coatcheck.http.services import HttpServices
 from coatcheck.observe.logs import get_logger
@@ -98,6 +98,9 @@ class HttpEdge:
         elif isinstance(error, StoreUnavailable):
             _log.warning("store_unavailable", reason=str(error), correlation_id=exchange.correlation_id)
             refused = store_unavailable()
+        elif isinstance(error, MemoryError):
+            _log.warning("out_of_memory", route=exchange.route, correlation_id=exchange.correlation_id)
+            refused = saturated("This server has no memory left for such a request now.")
         else:
             _log.error("request_failed", route=exchange.route, correlation_id=exchange.correlation_id, exc_info=error)
             refused = internal_error()
