@@ -13,14 +13,14 @@ import httptools
 import orjson
 from uvicorn._types import ASGI3Application
 from uvicorn.config import Config
-from uvicorn.protocols.http.flow_control import FlowControl
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT, FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
 from coatcheck.admission.correlation import new_correlation_id
 from coatcheck.core.problems import PROBLEMS
 from coatcheck.http.connections import Connections
-from coatcheck.http.direct import offer_direct
+from coatcheck.http.direct import Cycle
 
 _STALLED_S = 30.0
 _READ_BYTES_MIN: Final = 16 * 1024
@@ -51,6 +51,7 @@ class Connection(HttpToolsProtocol):
         self._connections = connections
         self.url = b""
         self.flow: Intake
+        self.cycle: Cycle
         self._unparsed = memoryview(b"")
         self._answering: RequestResponseCycle | None = None
         self._refusal: bytes | None = None
@@ -105,7 +106,9 @@ class Connection(HttpToolsProtocol):
         self._is_message_open = self._is_head_open = True
         self._head_bytes = self._idle_bytes = 0
         self._hosts, self._codings, self._lengths = [], [], []
-        super().on_message_begin()
+        self.url = b""
+        self.headers = []
+        self.expect_100_continue = False
 
     def on_url(self, url: bytes) -> None:
         if not self._is_resuming:
@@ -137,15 +140,24 @@ class Connection(HttpToolsProtocol):
             return
         self._idle_bytes = 0
         self._end_head_timer()
-        if not self._is_answering:
+        cycle = Cycle(self, self._connections.outgoing)
+        self.cycle = cycle
+        if self._is_answering:
+            self.flow.pause_reading()
+            self.pipeline.appendleft((cycle, self.app))
+        else:
             self._connections.set_awaited(self.transport)
-        super().on_headers_complete()
+            self._start_asgi_task(cycle, self.app)
         self._is_head_open = False
 
     def on_body(self, body: bytes) -> None:
         self._idle_bytes = 0
-        if self._refusal is None:
-            super().on_body(body)
+        cycle = self.cycle
+        if self._refusal is None and not cycle.response_complete:
+            cycle.body += body
+            if len(cycle.body) > HIGH_WATER_LIMIT:
+                self.flow.pause_reading()
+            cycle.message_event.set()
 
     def on_message_complete(self) -> None:
         if self.parser.should_upgrade() and (self._codings or self._lengths):
@@ -154,13 +166,14 @@ class Connection(HttpToolsProtocol):
         self._is_message_open = False
         if self._refusal is None:
             self._connections.set_busy(self.transport)
-            super().on_message_complete()
+            if not self.cycle.response_complete:
+                self.cycle.more_body = False
+                self.cycle.message_event.set()
 
     # Called by uvicorn
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
         self._answering = cycle
-        offer_direct(cycle, self._connections.outgoing)
         super()._start_asgi_task(cycle, app)
 
     def on_response_complete(self) -> None:
@@ -175,7 +188,8 @@ class Connection(HttpToolsProtocol):
             self._await_request()
         if not self._is_answering or self._is_message_open:
             self._connections.set_awaited(self.transport)
-        self._parse()
+        if self._unparsed or self.flow.is_full:
+            self._parse()
         self.flow.resume_reading()
 
     # Bounds
