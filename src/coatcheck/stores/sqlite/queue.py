@@ -13,13 +13,13 @@ def put_waiting(transaction: Transaction, jobs: Sequence[tuple[Place, Moving]], 
     """Make jobs wait: among the ready ones where their time has come, else until then."""
     ready = [(place, moving) for place, moving in jobs if moving.available_at <= now]
     if ready:
-        transaction.insert("insert_ready", [_waiting_row(place, moving) for place, moving in ready])
+        transaction.run_many("insert_ready", [_waiting_row(place, moving) for place, moving in ready])
         for (operation, tenant), count in Counter((place.operation, place.tenant) for place, _ in ready).items():
             _join_turns(transaction, operation, tenant, count)
         transaction.hint(WakeUpKind.READY)
     if len(ready) < len(jobs):
         later = [(place, moving) for place, moving in jobs if moving.available_at > now]
-        transaction.insert("insert_scheduled", [_waiting_row(place, moving) for place, moving in later])
+        transaction.run_many("insert_scheduled", [_waiting_row(place, moving) for place, moving in later])
         transaction.hint(WakeUpKind.SCHEDULED)
 
 
