@@ -71,6 +71,8 @@ def open_writer(path: Path) -> apsw.Connection:
     connection.pragma("synchronous", "full")
     connection.pragma("wal_autocheckpoint", 0)
     connection.pragma("foreign_keys", True)
+    # What a statement for many rows keeps to undo itself would else be written to a file in /tmp, page by page.
+    connection.pragma("temp_store", "memory")
     # Negative numbers count KiB. Where memory is short, the cache must not be what takes it.
     connection.pragma("cache_size", -min(64 * 1024, memory_bytes_max() // 1024 // CACHE_PART_OF_MEMORY))
     if connection.pragma("journal_mode") != "wal" or connection.pragma("synchronous") != 2:
