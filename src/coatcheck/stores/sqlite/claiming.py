@@ -4,7 +4,7 @@ import heapq
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from coatcheck.core import limits
 from coatcheck.core.events import EventType
@@ -22,8 +22,7 @@ _TOKEN_BYTES = 12
 _MOVING_COLUMNS = 10
 
 
-@dataclass(frozen=True, slots=True)
-class _Taken:
+class _Taken(NamedTuple):
     """A job that left the ready ones and is not leased yet."""
 
     place: Place
