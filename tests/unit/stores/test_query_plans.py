@@ -26,6 +26,8 @@ SEEKS = {
     "delete_next_ready": ["ready USING PRIMARY KEY (operation=? AND tenant=? AND (priority,job_id)<(?,?))"],
     "delete_ready": ["ready USING PRIMARY KEY (operation=? AND tenant=? AND priority=? AND job_id=?)"],
     "delete_scheduled": ["scheduled USING COVERING INDEX scheduled_by_job (job_id=?)"],
+    "delete_due": ["scheduled USING PRIMARY KEY (available_at=? AND job_id=?)"],
+    "delete_outbox": ["outbox USING INTEGER PRIMARY KEY (rowid=?)"],
     "due_jobs": ["scheduled USING PRIMARY KEY (available_at<?)"],
     "next_due": ["scheduled USING PRIMARY KEY"],
     "beat": ["lease USING PRIMARY KEY (job_id=?)"],

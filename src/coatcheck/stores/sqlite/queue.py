@@ -65,10 +65,11 @@ def take_waiting(transaction: Transaction, place: Place) -> Moving | None:
 def promote(transaction: Transaction, now: InstantMs, limit: int) -> int:
     """Move jobs whose time has come to the ready ones. Nothing a client sees changes."""
     due = transaction.rows("due_jobs", now=now, limit=limit)
-    jobs = []
-    for job_id, operation, tenant, priority in due:
-        (row,) = transaction.rows("delete_scheduled", job_id=job_id)
-        jobs.append((Place(operation, tenant, priority, job_id), Moving.from_row(row)))
+    jobs = [
+        (Place(operation, tenant, priority, job_id), Moving.from_row(row))
+        for job_id, operation, tenant, priority, *row in due
+    ]
+    transaction.run_many("delete_due", [(moving.available_at, place.job_id) for place, moving in jobs])
     put_waiting(transaction, jobs, now)
     return len(due)
 

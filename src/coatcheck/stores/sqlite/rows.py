@@ -1,5 +1,6 @@
 """From rows to records: no row leaves the engine."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
@@ -52,7 +53,7 @@ class Moving(NamedTuple):
         return self._replace(version=self.version + 1, updated_at=now)
 
     @classmethod
-    def from_row(cls, row: Row) -> "Moving":
+    def from_row(cls, row: Sequence[Any]) -> "Moving":
         available_at, version, attempt, counted, crashes, is_alone, started_at, updated_at = row
         return cls(available_at, version, attempt, counted, crashes, bool(is_alone), started_at, updated_at)
 
