@@ -1,8 +1,8 @@
 """What other channels are told about a job: one event for each stored change of status."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from json.encoder import encode_basestring
+from typing import NamedTuple
 
 from coatcheck.core.errors import ErrorInfo
 from coatcheck.core.job import InstantMs, JobRecord
@@ -19,8 +19,7 @@ class EventType(StrEnum):
     CANCELLED = "coatcheck.job.cancelled"
 
 
-@dataclass(frozen=True, slots=True)
-class OutboxEntry:
+class OutboxEntry(NamedTuple):
     """One event still to be told. `seq` orders the entries of one job; (`job_id`, `version`) never repeats."""
 
     seq: int
