@@ -1,12 +1,15 @@
 """Plans are pinned: a hot statement seeks by the index that was made for it and never scans or sorts a table."""
 
 import re
+from importlib.resources import files
 from pathlib import Path
 
+import apsw
 import pytest
 
-from coatcheck.stores.sqlite.connection import migrate, open_writer
+from coatcheck.stores.sqlite.connection import STATEMENTS_KEPT, migrate, open_writer
 from coatcheck.stores.sqlite.statements import sql, sql_for_rows
+from coatcheck.stores.sqlite.transaction import ROWS_AT_ONCE, ROWS_AT_ONCE_MAX
 
 # What is scanned are the values that were bound.
 GIVEN = re.compile(r"SCAN (\d+ CONSTANT ROWS?|CONSTANT ROW|\d+-ROW VALUES CLAUSE|ended|wanted)$")
@@ -82,7 +85,15 @@ def test_a_hot_statement_seeks(name: str, tmp_path: Path) -> None:
 
 def _sizes(name: str) -> list[str]:
     """The statement; one for many rows as it is for one and for the most."""
-    return [sql_for_rows(name, 1), sql_for_rows(name, 256)] if "?" in sql(name) else [sql(name)]
+    return [sql_for_rows(name, count) for count in (1, ROWS_AT_ONCE_MAX)] if "?" in sql(name) else [sql(name)]
+
+
+def test_every_statement_is_kept_once_it_is_prepared() -> None:
+    names = [file.name.removesuffix(".sql") for file in (files("coatcheck.stores.sqlite") / "sql").iterdir()]
+    many = [name for name in names if "?" in sql(name)]
+    assert len(names) - len(many) + len(many) * len(ROWS_AT_ONCE) <= STATEMENTS_KEPT
+    longest_kept = apsw.Connection(":memory:").cache_stats()["max_cacheable_bytes"]
+    assert max(len(sql_for_rows(name, ROWS_AT_ONCE_MAX)) for name in many) <= longest_kept
 
 
 class Zeros(dict[str, int]):

@@ -12,7 +12,7 @@ from coatcheck.store.errors import StoreRefused, StoreUnavailable
 from coatcheck.stores.sqlite.statements import migrations, sql
 
 BUSY_TIMEOUT_MS = 5_000
-STATEMENTS_KEPT = 250
+STATEMENTS_KEPT = 400
 READER_BUSY_TIMEOUT_MS = 250
 CACHE_KIB_MAX = 16 * 1024
 CACHE_PART_OF_MEMORY = 16

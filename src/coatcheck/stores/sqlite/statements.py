@@ -19,7 +19,8 @@ def sql_for_rows(name: str, count: int) -> str:
     match = _ONE_ROW.fullmatch(sql(name))
     assert match is not None, f"{name} names one row of question marks"
     head, row, tail = match.groups()
-    return head + ", ".join([row] * count) + tail
+    # Without blanks: apsw keeps no statement of more than 16 KiB.
+    return head + ",".join([row.replace(" ", "")] * count) + tail
 
 
 @cache

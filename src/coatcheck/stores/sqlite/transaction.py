@@ -19,8 +19,8 @@ from coatcheck.stores.sqlite.statements import sql, sql_for_rows
 T = TypeVar("T")
 
 # A statement is prepared for each of these numbers of rows; NULLs fill it up, and every statement passes over them.
-_ROWS_AT_ONCE = (1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256)
-_ROWS_AT_ONCE_MAX = _ROWS_AT_ONCE[-1]
+ROWS_AT_ONCE = (1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256)
+ROWS_AT_ONCE_MAX = ROWS_AT_ONCE[-1]
 
 
 class Transaction:
@@ -85,9 +85,9 @@ class Transaction:
 
 
 def _for_rows(statement: str, rows: Sequence[Row]) -> Iterator[tuple[str, Row]]:
-    for start in range(0, len(rows), _ROWS_AT_ONCE_MAX):
-        part = rows[start : start + _ROWS_AT_ONCE_MAX]
-        count = _ROWS_AT_ONCE[bisect_left(_ROWS_AT_ONCE, len(part))]
+    for start in range(0, len(rows), ROWS_AT_ONCE_MAX):
+        part = rows[start : start + ROWS_AT_ONCE_MAX]
+        count = ROWS_AT_ONCE[bisect_left(ROWS_AT_ONCE, len(part))]
         fill = repeat(None, (count - len(part)) * len(part[0]))
         yield sql_for_rows(statement, count), tuple(chain(chain.from_iterable(part), fill))
 
