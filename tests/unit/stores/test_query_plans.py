@@ -88,12 +88,26 @@ def _sizes(name: str) -> list[str]:
     return [sql_for_rows(name, count) for count in (1, ROWS_AT_ONCE_MAX)] if "?" in sql(name) else [sql(name)]
 
 
+NAMES = sorted(file.name.removesuffix(".sql") for file in (files("coatcheck.stores.sqlite") / "sql").iterdir())
+FOR_MANY = [name for name in NAMES if "?" in sql(name)]
+
+
 def test_every_statement_is_kept_once_it_is_prepared() -> None:
-    names = [file.name.removesuffix(".sql") for file in (files("coatcheck.stores.sqlite") / "sql").iterdir()]
-    many = [name for name in names if "?" in sql(name)]
-    assert len(names) - len(many) + len(many) * len(ROWS_AT_ONCE) <= STATEMENTS_KEPT
+    others = len(NAMES) - len(FOR_MANY)
+    assert others + len(FOR_MANY) * len(ROWS_AT_ONCE) <= STATEMENTS_KEPT
     longest_kept = apsw.Connection(":memory:").cache_stats()["max_cacheable_bytes"]
-    assert max(len(sql_for_rows(name, ROWS_AT_ONCE_MAX)) for name in many) <= longest_kept
+    assert max(len(sql_for_rows(name, ROWS_AT_ONCE_MAX)) for name in FOR_MANY) <= longest_kept
+
+
+@pytest.mark.parametrize("name", FOR_MANY)
+def test_rows_that_only_fill_up_are_passed_over(name: str, tmp_path: Path) -> None:
+    connection = open_writer(tmp_path / "jobs.db")
+    migrate(connection, tmp_path / "jobs.db", "shop")
+    before = connection.total_changes()
+    statement = sql_for_rows(name, 4)
+    rows = connection.execute(statement, [None] * statement.count("?")).fetchall()
+    assert connection.total_changes() == before
+    assert rows in ([], [("[]",)])
 
 
 class Zeros(dict[str, int]):
