@@ -41,6 +41,7 @@ class WakeUps:
         self._tried = asyncio.Event()
         self._connection: Connection | None = None
         self._task: asyncio.Task[None] | None = None
+        self._is_closed = False
         self._log = get_logger("store")
 
     async def open(self) -> None:
@@ -53,10 +54,10 @@ class WakeUps:
 
     async def close(self) -> None:
         """Stop listening."""
+        self._is_closed = True
+        self._woken.set()
         if self._task is not None:
-            self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
+            await self._task
 
     def listen(self, callback: Listener) -> Callable[[], None]:
         """Call `callback` for each hint until the returned function is called."""
@@ -83,7 +84,7 @@ class WakeUps:
 
     async def _stay_connected(self, dsn: str) -> None:
         failures = 0
-        while True:
+        while not self._is_closed:
             try:
                 connection = await connect(dsn)
             except (StoreUnavailable, StoreRefused) as error:
@@ -92,7 +93,7 @@ class WakeUps:
             else:
                 failures = await self._use(connection, failures)
             self._tried.set()
-            await self._pause(RETRY.ceiling_s(failures))
+            await self._wait(RETRY.ceiling_s(failures))
 
     async def _use(self, connection: Connection, failures: int) -> int:
         """Listen and notify until the connection is lost; returns how many failures there are in a row then."""
@@ -107,7 +108,7 @@ class WakeUps:
                 for kind in _CATCH_UP:
                     self._call(WakeUp(kind))
             failures = 0
-            while True:
+            while not self._is_closed:
                 await self._send_or_probe(connection)
         except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
             failures += 1
@@ -120,18 +121,17 @@ class WakeUps:
 
     async def _send_or_probe(self, connection: Connection) -> None:
         """Send what waits; where nothing does for a while, see whether the other end is still there."""
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._woken.wait(), PROBE_INTERVAL_S)
-        self._woken.clear()
+        await self._wait(PROBE_INTERVAL_S)
         hints, self._waiting = self._waiting, set()
         texts = [text for wakeup in _gather(hints) for text in _texts(wakeup)]
         await connection.fetch(sql("notify"), CHANNEL, texts, timeout=PROBE_S_MAX)
 
-    async def _pause(self, seconds: float) -> None:
-        event = asyncio.Event()
-        timer = asyncio.get_running_loop().call_later(seconds, event.set)
-        await event.wait()
+    async def _wait(self, seconds: float) -> None:
+        """Until there are hints to send, the store closes or the time is over."""
+        timer = asyncio.get_running_loop().call_later(seconds, self._woken.set)
+        await self._woken.wait()
         timer.cancel()
+        self._woken.clear()
 
     def _report(self, failures: int, error: Exception) -> None:
         if failures == 1:
