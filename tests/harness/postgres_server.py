@@ -1,4 +1,4 @@
-"""A PostgreSQL of the tests' own, from its wheel, started when the first test asks for it and ended with the process."""
+"""A PostgreSQL of the tests' own, from its wheel: started when the first test asks for it, ended with the process."""
 
 import atexit
 import itertools
@@ -17,7 +17,13 @@ import asyncpg
 from coatcheck.testing.waiting import wait_until
 
 _MEMORY = Path("/dev/shm")  # noqa: S108 - a fresh folder is made below it
-_OPTIONS = ("listen_addresses=", "max_connections=60", "shared_buffers=32MB", "deadlock_timeout=200ms", "max_wal_size=256MB")
+_OPTIONS = (
+    "listen_addresses=",
+    "max_connections=60",
+    "shared_buffers=32MB",
+    "deadlock_timeout=200ms",
+    "max_wal_size=256MB",
+)
 
 
 def _programs() -> Path:

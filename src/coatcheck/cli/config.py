@@ -9,7 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from coatcheck.cli.flags import config_option
-from coatcheck.settings import SettingRow, Settings, describe_settings
+from coatcheck.setting_values import SettingRow
+from coatcheck.settings import Settings, describe_settings
 
 _WIDTH = 100
 _CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")

@@ -16,7 +16,16 @@ from coatcheck.core.policy import DEFAULT_POLICY
 from coatcheck.core.states import Status
 from coatcheck.store.records import Claim, ClaimRequest, Claims, Lease, WakeUpKind
 from coatcheck.stores.postgres.queue import Turn, next_due_at, promote
-from coatcheck.stores.postgres.rows import FIXED_COLUMNS, MOVING_COLUMNS, Fixed, Moving, Place, Row, columns, job_from_parts
+from coatcheck.stores.postgres.rows import (
+    FIXED_COLUMNS,
+    MOVING_COLUMNS,
+    Fixed,
+    Moving,
+    Place,
+    Row,
+    columns,
+    job_from_parts,
+)
 from coatcheck.stores.postgres.settling import Endings, overdue_ending
 from coatcheck.stores.postgres.transaction import Transaction
 

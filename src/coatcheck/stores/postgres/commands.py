@@ -1,5 +1,6 @@
 """What clients and operators do to jobs that exist: cancel, erase, redrive."""
 
+from coatcheck.core.events import EventType
 from coatcheck.core.job import InstantMs, JobRecord
 from coatcheck.core.policy import Policies
 from coatcheck.core.states import Status
@@ -13,7 +14,6 @@ from coatcheck.store.records import (
     Tombstone,
     WakeUpKind,
 )
-from coatcheck.core.events import EventType
 from coatcheck.stores.postgres.facet import Facet
 from coatcheck.stores.postgres.queue import Turn, leave_turns, put_waiting, take_waiting
 from coatcheck.stores.postgres.reading import find

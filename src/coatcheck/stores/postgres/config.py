@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from coatcheck.core.job import InstantMs
+from coatcheck.stores.postgres.database_wall import DatabaseWall
 
 
 def ignore_commit(members: int, seconds: float) -> None:
@@ -19,7 +20,8 @@ class PostgresConfig:
     `is_pooled`: a pooler stands between that lends a session for one transaction. `lease_s`: a lease nobody kept
     alive for this many seconds of the database's clock may be rescued. `events`: whether a channel is configured, so
     that each change of status writes an outbox entry. `observe_commit` is told the members and the seconds of each
-    commit. `lease_clock` stands in for the database's clock where a test moves time by hand.
+    commit. `lease_clock` stands in for the database's clock where a test moves time by hand. `wall` is told now and
+    then what the database's clock says.
     """
 
     dsn: str
@@ -31,3 +33,4 @@ class PostgresConfig:
     events: bool = False
     observe_commit: Callable[[int, float], None] = ignore_commit
     lease_clock: Callable[[], InstantMs] | None = None
+    wall: DatabaseWall | None = None

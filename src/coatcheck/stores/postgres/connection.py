@@ -1,12 +1,13 @@
 """One connection: settings every session has, the reasons not to use a server, and what its failures mean."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import asyncpg
 
 from coatcheck.store.errors import StoreRefused, StoreUnavailable
+from coatcheck.stores.postgres.rows import Row
 from coatcheck.stores.postgres.statements import sql
 
 if TYPE_CHECKING:
@@ -112,9 +113,14 @@ async def connect(dsn: str, is_pooled: bool = False) -> Connection:
     return connection
 
 
+async def fetch(connection: Connection, statement: str, *values: Any, timeout_s: float | None = None) -> Sequence[Row]:
+    """The rows of a statement of sql/."""
+    # A Record is no tuple to the type checker, though it is one to everybody who takes it apart.
+    return cast("Sequence[Row]", await connection.fetch(sql(statement), *values, timeout=timeout_s))
+
+
 async def _check_server(connection: Connection) -> None:
-    (row,) = await connection.fetch(sql("look_at_server"))
-    number, version, synchronous_commit, fsync, is_standby = row[:5]
+    ((number, version, synchronous_commit, fsync, is_standby),) = await fetch(connection, "look_at_server")
     if number < OLDEST_POSTGRES:
         raise StoreRefused(f"store: PostgreSQL {version} is too old; use 14 or later.")
     for name, value in (("synchronous_commit", synchronous_commit), ("fsync", fsync)):

@@ -17,7 +17,7 @@ _WAITING_COLUMNS = 13
 
 
 async def put_waiting(transaction: Transaction, jobs: Sequence[tuple[Place, Moving, InstantMs]]) -> None:
-    """Make jobs wait: among the ready ones where their time has come by the instant given with each, else until then."""
+    """Make jobs wait: among the ready ones where their time has come by the instant that is with each."""
     if not jobs:
         return
     rows = [_waiting_row(place, moving, moving.available_at <= now) for place, moving, now in jobs]

@@ -22,7 +22,7 @@ from coatcheck.stores.postgres.reading import Reading
 from coatcheck.stores.postgres.schema import migrate
 from coatcheck.stores.postgres.transaction import Transactions
 from coatcheck.stores.postgres.upkeep import Sweeping
-from coatcheck.stores.postgres.wakeups import WakeUps
+from coatcheck.stores.postgres.wakeups import WakeUps, read_clock
 from coatcheck.stores.postgres.writer import Writer, WriterParts
 
 
@@ -46,7 +46,7 @@ class PostgresStore(Acceptances, Claiming, Reading, Commands, Outbox, Sweeping):
         async with AsyncExitStack() as opened:
             self._connections = Connections(config, self.clock)
             opened.push_async_callback(self._connections.close)
-            self._wakeups = WakeUps(config.listen_dsn)
+            self._wakeups = WakeUps(config.listen_dsn, config.wall)
             opened.push_async_callback(self._wakeups.close)
             await self._wakeups.open()
             self._transactions = Transactions(
@@ -74,6 +74,7 @@ class PostgresStore(Acceptances, Claiming, Reading, Commands, Outbox, Sweeping):
         connection = await connect(self._config.dsn, self._config.is_pooled)
         try:
             with store_errors():
+                await read_clock(connection, self._config.wall)
                 await migrate(connection, self._config.app_name, self._fault_point)
         finally:
             connection.terminate()

@@ -1,4 +1,4 @@
-"""One write transaction as the verbs see it, and how it is run: begun, committed, run again where it lost a conflict."""
+"""One write transaction as the verbs see it, and how it is run: begun, committed, run again after a conflict."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeAlias, TypeVar
@@ -13,6 +13,7 @@ from coatcheck.store.records import WakeUpKind
 from coatcheck.stores.postgres.connection import (
     SESSION_OF_TRANSACTION,
     Connection,
+    fetch,
     is_conflict,
     store_errors,
     unavailable,
@@ -49,12 +50,12 @@ class Transaction:
 
     async def row(self, statement: str, /, *values: Any) -> Row | None:
         """The first row of a statement, or None."""
-        rows = await self._connection.fetch(sql(statement), *values)
+        rows = await fetch(self._connection, statement, *values)
         return rows[0] if rows else None
 
     async def rows(self, statement: str, /, *values: Any) -> Sequence[Row]:
         """All rows of a statement; every one that can return many has a limit."""
-        return await self._connection.fetch(sql(statement), *values)
+        return await fetch(self._connection, statement, *values)
 
     def hint(self, kind: WakeUpKind, job_id: str = "") -> None:
         """Wake somebody up after the commit."""
@@ -118,9 +119,9 @@ class Transactions:
         with store_errors():
             async with self._connections.lend() as connection:
                 if not self._is_pooled:
-                    return await connection.fetch(sql(statement), *values)
+                    return await fetch(connection, statement, *values)
                 await connection.execute(self._begin)
-                rows = await connection.fetch(sql(statement), *values)
+                rows = await fetch(connection, statement, *values)
                 await connection.execute("COMMIT")
                 return rows
 

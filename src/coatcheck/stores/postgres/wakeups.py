@@ -14,8 +14,8 @@ from coatcheck.core.backoff import Backoff
 from coatcheck.observe.logs import get_logger
 from coatcheck.store.errors import StoreRefused, StoreUnavailable
 from coatcheck.store.records import WakeUp, WakeUpKind
-from coatcheck.stores.postgres.connection import Connection, connect
-from coatcheck.stores.postgres.statements import sql
+from coatcheck.stores.postgres.connection import Connection, connect, fetch
+from coatcheck.stores.postgres.database_wall import DatabaseWall
 from coatcheck.stores.postgres.transaction import Hints
 
 CHANNEL = "coatcheck"
@@ -31,10 +31,15 @@ Listener = Callable[[WakeUp], None]
 
 
 class WakeUps:
-    """Made and used on the event loop. Without a DSN hints stay in this process."""
+    """Made and used on the event loop. Without a DSN hints stay in this process.
 
-    def __init__(self, dsn: str | None) -> None:
+    Args:
+        wall: told what the database's clock says, whenever the connection is probed.
+    """
+
+    def __init__(self, dsn: str | None, wall: DatabaseWall | None = None) -> None:
         self._dsn = dsn
+        self._wall = wall
         self._listeners: list[Listener] = []
         self._waiting: Hints = set()
         self._woken = asyncio.Event()
@@ -124,7 +129,10 @@ class WakeUps:
         await self._wait(PROBE_INTERVAL_S)
         hints, self._waiting = self._waiting, set()
         texts = [text for wakeup in _gather(hints) for text in _texts(wakeup)]
-        await connection.fetch(sql("notify"), CHANNEL, texts, timeout=PROBE_S_MAX)
+        if texts:
+            await fetch(connection, "notify", CHANNEL, texts, timeout_s=PROBE_S_MAX)
+        else:
+            await read_clock(connection, self._wall)
 
     async def _wait(self, seconds: float) -> None:
         """Until there are hints to send, the store closes or the time is over."""
@@ -144,6 +152,14 @@ class WakeUps:
         wakeup = _parse(str(text))
         if wakeup is not None:
             self._call(wakeup)
+
+
+async def read_clock(connection: Connection, wall: DatabaseWall | None) -> None:
+    """Ask for the database's time, which also shows that the other end is there."""
+    asked_ns = 0 if wall is None else wall.running_ns()
+    ((database_us,),) = await fetch(connection, "read_clock", timeout_s=PROBE_S_MAX)
+    if wall is not None:
+        wall.note(asked_ns, database_us)
 
 
 def _gather(hints: Hints) -> list[WakeUp]:
