@@ -129,6 +129,34 @@ async def test_a_session_that_is_ended_in_the_middle_of_a_transaction_writes_not
         assert (await store.finish_attempt(finishing(running), clock.now())).job.status is Status.SUCCEEDED
 
 
+async def test_a_rescue_that_is_cut_off_strands_nothing_and_is_done_a_lease_time_later(dsn: str) -> None:
+    faults = FaultPoints()
+    async with opened(dsn, faults, lease_s=0.3) as store:
+        ids = [await accept(store) for _ in range(3)]
+        await claim(store, 3)
+        faults.call_at("reap-updated", lambda: _end_sessions(dsn), 2)
+
+        async def is_cut_off() -> bool:
+            try:
+                return await store.rescue_leases(POLICIES, clock.now(), 10) > 0
+            except StoreUnavailable:
+                return True
+
+        await wait_until_async(is_cut_off, "the leases to run out")
+        assert faults.count("reap-updated") >= 2
+        assert await store.rescue_leases(POLICIES, clock.now(), 10) == 0
+        rescued = 0
+
+        async def are_rescued() -> bool:
+            nonlocal rescued
+            rescued += await store.rescue_leases(POLICIES, clock.now(), 10)
+            return rescued == 3
+
+        await wait_until_async(are_rescued, "the leases to be rescued")
+        jobs = [await store.find_job(TENANT, job_id, clock.now()) for job_id in ids]
+        assert [getattr(job, "status", None) for job in jobs] == [Status.QUEUED] * 3
+
+
 async def test_a_commit_whose_answer_was_lost_is_found_again_by_its_key(
     dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
