@@ -5,8 +5,9 @@ lets what runs come to its end; `stop` ends everything.
 """
 
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from importlib import import_module
 from types import ModuleType
 from typing import Protocol
 
@@ -30,10 +31,12 @@ from coatcheck.http.services import HttpServices
 from coatcheck.observe.logs import get_logger
 from coatcheck.observe.metrics import Metrics
 from coatcheck.settings import Settings
-from coatcheck.store.clock import Clock, SystemClock
+from coatcheck.store.clock import Clock, Machine, SystemClock
 from coatcheck.store.contract import Store
 from coatcheck.store.errors import StoreRefused, StoreUnavailable
 from coatcheck.store.records import RedriveRefusal, Redriving
+from coatcheck.stores.postgres.config import PostgresConfig
+from coatcheck.stores.postgres.database_wall import DatabaseWall
 from coatcheck.stores.sqlite.clock_file import ClockFile
 from coatcheck.stores.sqlite.config import SqliteConfig
 from coatcheck.stores.sqlite.store import SqliteStore
@@ -59,7 +62,8 @@ class Runtime:
         fault_point: for tests.
 
     Raises:
-        StartRefused: the app cannot be found by runner processes, and this process would have them.
+        StartRefused: the app cannot be found by runner processes, and this process would have them; or the store's
+            driver is not installed.
     """
 
     def __init__(
@@ -73,7 +77,8 @@ class Runtime:
         self.app = app
         self.settings = settings
         self.metrics = Metrics()
-        self.clock: Clock = _make_clock(settings) if clock is None else clock
+        self._wall = DatabaseWall()
+        self.clock: Clock = _make_clock(settings, self._wall) if clock is None else clock
         self.draining = DrainState()
         self._fault_point = fault_point if settings.crash_at is None else crash_at(settings.crash_at)
         self._app_ref = _checked_ref(app, app_ref) if "worker" in settings.roles else ""
@@ -176,14 +181,33 @@ class Runtime:
 
     def _make_store(self) -> Store:
         settings = self.settings
+        path = settings.store_path
+        if path is None:
+            return self._make_postgres_store()
         config = SqliteConfig(
-            path=settings.store_path,
+            path=path,
             app_name=self.app.name,
             lease_s=settings.lease_s,
             events=settings.events is not None,
             observe_commit=self._observe_commit,
         )
         return SqliteStore(config, self.clock, self._fault_point)
+
+    def _make_postgres_store(self) -> Store:
+        settings = self.settings
+        config = PostgresConfig(
+            dsn=settings.store,
+            app_name=self.app.name,
+            listen_dsn=settings.listen_dsn,
+            connections=settings.postgres_connections,
+            is_pooled=settings.postgres_pooler is not None,
+            lease_s=settings.lease_s,
+            events=settings.events is not None,
+            observe_commit=self._observe_commit,
+            wall=self._wall,
+        )
+        engine = _engine("postgres", "PostgresStore", "PostgreSQL")
+        return engine(config, self.clock, self._fault_point)
 
     def _make_worker(self, parts: WorkerParts) -> Worker:
         return Worker(parts)
@@ -224,9 +248,28 @@ class Runtime:
         )
 
 
-def _make_clock(settings: Settings) -> Clock:
+def _make_clock(settings: Settings, wall: DatabaseWall) -> Clock:
+    """Processes of one machine agree on the time by a file; those that share a database, by the database's clock."""
     path = settings.store_path
+    if path is None:
+        return SystemClock(None, _tell_step, Machine(wall_ns=wall.wall_ns))
     return SystemClock(ClockFile(path.with_name(f"{path.name}-clock")), _tell_step)
+
+
+def _engine(name: str, store: str, extra: str) -> Callable[..., Store]:
+    """The class of an engine whose driver is an extra, loaded only where it is used.
+
+    Raises:
+        StartRefused: the extra is not installed.
+    """
+    try:
+        module = import_module(f"coatcheck.stores.{name}.store")
+    except ModuleNotFoundError as error:
+        raise StartRefused(
+            f"The store is on {extra}, and its driver {error.name} is not installed; install coatcheck[{name}]."
+        ) from error
+    engine: Callable[..., Store] = getattr(module, store)
+    return engine
 
 
 def _tell_step(seconds: float) -> None:

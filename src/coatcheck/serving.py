@@ -118,7 +118,7 @@ def _collect_less() -> None:
 def _tell_started(runtime: Runtime, url: str | None, on_started: Callable[[str | None], None]) -> None:
     settings = runtime.settings
     operations = list(runtime.app.operations)
-    _log.info("started", url=url, roles=list(settings.roles), store=settings.store, operations=operations)
+    _log.info("started", url=url, roles=list(settings.roles), store=settings.store_name, operations=operations)
     on_started(url)
 
 

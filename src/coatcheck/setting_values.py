@@ -5,6 +5,7 @@ A check raises ValueError without words for the user: the setting's own `form` s
 
 import ipaddress
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 from urllib.parse import urlsplit
@@ -16,6 +17,19 @@ from coatcheck.core.durations import seconds
 
 Role: TypeAlias = Literal["api", "worker", "relay", "upkeep"]
 ALL_ROLES: tuple[Role, ...] = ("api", "worker", "relay", "upkeep")
+
+
+@dataclass(frozen=True, slots=True)
+class SettingRow:
+    """What the reference says of one setting. `type` is what a value must be, in words."""
+
+    name: str
+    env: str
+    type: str
+    default: Any
+    description: str
+    group: str
+    example: Any
 
 
 def _listed(value: Any) -> Any:
@@ -34,11 +48,30 @@ def _seconds(value: Any) -> Any:
     return value
 
 
+def is_postgres(url: str) -> bool:
+    """Whether a store's URL names a PostgreSQL database."""
+    return url.startswith(("postgresql://", "postgres://"))
+
+
+def _postgres_url(url: str) -> str:
+    if "\0" in url or not url.partition("://")[2]:
+        raise ValueError("no database")
+    return url
+
+
 def _store_url(url: str) -> str:
+    if is_postgres(url):
+        return _postgres_url(url)
     scheme, separator, path = url.partition("://")
     if not separator or scheme != "sqlite" or not path.startswith("/") or path in {"/", "/:memory:"}:
         raise ValueError("no store")
     return url
+
+
+def _listen_url(url: str) -> str:
+    if url != "off" and not is_postgres(url):
+        raise ValueError("no place to listen")
+    return url if url == "off" else _postgres_url(url)
 
 
 def _events_url(url: str) -> str:
@@ -89,6 +122,7 @@ def setting(default: Any, group: str, form: str, description: str, example: Any 
 Seconds: TypeAlias = Annotated[float, BeforeValidator(_seconds)]
 ReadableFile: TypeAlias = Annotated[Path, AfterValidator(_readable_file)]
 StoreUrl: TypeAlias = Annotated[str, AfterValidator(_store_url)]
+ListenUrl: TypeAlias = Annotated[str, AfterValidator(_listen_url)]
 EventsUrl: TypeAlias = Annotated[str, AfterValidator(_events_url)]
 PublicUrl: TypeAlias = Annotated[str, AfterValidator(_public_url)]
 Roles: TypeAlias = Annotated[tuple[Role, ...], NoDecode, BeforeValidator(_listed), AfterValidator(_ordered_roles)]

@@ -4,11 +4,8 @@ A key nobody knows, a value that cannot hold and values that do not fit together
 that names the key and says what to write instead.
 """
 
-import difflib
 import os
-import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -17,38 +14,24 @@ from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
 from coatcheck.core import limits
+from coatcheck.setting_file import SettingsError, advice, read_file
 from coatcheck.setting_values import (
     ALL_ROLES,
     EventsUrl,
+    ListenUrl,
     PublicUrl,
     ReadableFile,
     Roles,
     Seconds,
+    SettingRow,
     StoreUrl,
     is_loopback,
+    is_postgres,
     setting,
 )
 
-DEFAULT_FILE = "coatcheck.toml"
 ENV_PREFIX = "COATCHECK_"
 HEARTBEATS_IN_A_LEASE_MIN = 3
-
-
-class SettingsError(Exception):
-    """A setting is unknown or cannot hold; the message names it and says what to write instead, in one sentence."""
-
-
-@dataclass(frozen=True, slots=True)
-class SettingRow:
-    """What the reference says of one setting. `type` is what a value must be, in words."""
-
-    name: str
-    env: str
-    type: str
-    default: Any
-    description: str
-    group: str
-    example: Any
 
 
 _WHERE, _SERVER, _WORK = "Where", "Server", "Work"
@@ -71,8 +54,33 @@ class Settings(BaseSettings):
     store: StoreUrl = setting(
         "sqlite:///coatcheck.db",
         _WHERE,
-        "sqlite:///relative/path or sqlite:////absolute/path",
-        "Where jobs are kept. The file is made when it is missing; its directory must exist and be on a local disk.",
+        "sqlite:///relative/path, sqlite:////absolute/path or postgresql://host/database",
+        "Where jobs are kept. A SQLite file is made when it is missing; its directory must be there, on a local disk. A"
+        " PostgreSQL URL goes to the driver as it stands.",
+    )
+    postgres_connections: int = setting(
+        4,
+        _WHERE,
+        f"a whole number from 1 to {limits.STORE_CONNECTIONS_MAX}",
+        "Connections to PostgreSQL that a process holds at most, the one that listens for hints not counted.",
+        ge=1,
+        le=limits.STORE_CONNECTIONS_MAX,
+    )
+    postgres_pooler: Literal["transaction"] | None = setting(
+        None,
+        _WHERE,
+        '"transaction" or left out',
+        'Write "transaction" when a pooler such as PgBouncer in transaction mode stands before the database. Hints from'
+        " other processes then need postgres_listen.",
+        "transaction",
+    )
+    postgres_listen: ListenUrl | None = setting(
+        None,
+        _WHERE,
+        "postgresql://host/database, or off",
+        "Where hints from other processes are listened for: the same database, reached without a pooler. Without it,"
+        " where the store is, or nowhere behind a pooler; `off` leaves it to polling.",
+        "postgresql://db.internal:5432/jobs",
     )
     roles: Roles = setting(
         ALL_ROLES,
@@ -288,7 +296,7 @@ class Settings(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         given = dict(init_settings())
-        values = _read_file(given.pop("config_file", None))
+        values = read_file(given.pop("config_file", None), list(settings_cls.model_fields))
         return InitSettingsSource(settings_cls, given), env_settings, InitSettingsSource(settings_cls, values)
 
     @model_validator(mode="after")
@@ -300,9 +308,22 @@ class Settings(BaseSettings):
         return self
 
     @property
-    def store_path(self) -> Path:
-        """The SQLite file that `store` names."""
-        return Path(self.store.removeprefix("sqlite:///"))
+    def store_path(self) -> Path | None:
+        """The SQLite file that `store` names, if it names one."""
+        return None if is_postgres(self.store) else Path(self.store.removeprefix("sqlite:///"))
+
+    @property
+    def store_name(self) -> str:
+        """What `store` names, without what gives access to it."""
+        scheme, _, rest = self.store.partition("://")
+        return f"{scheme}://{rest.partition('?')[0].rpartition('@')[2]}" if is_postgres(self.store) else self.store
+
+    @property
+    def listen_dsn(self) -> str | None:
+        """Where to listen for hints from other processes, if anywhere."""
+        if self.postgres_listen is not None:
+            return None if self.postgres_listen == "off" else self.postgres_listen
+        return None if self.postgres_pooler is not None else self.store
 
     @property
     def events_path(self) -> Path | None:
@@ -354,32 +375,11 @@ def _retry_after_fault(settings: Settings) -> str | None:
     )
 
 
-def _read_file(path: Path | str | None) -> dict[str, Any]:
-    file = Path(DEFAULT_FILE if path is None else path)
-    if path is None and not file.exists():
-        return {}
-    try:
-        values = tomllib.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise SettingsError(f"The settings file {file} cannot be read: {error.strerror}.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise SettingsError(f"The settings file {file} is not TOML: {error}.") from None
-    for name in values:
-        if name not in Settings.model_fields:
-            raise SettingsError(f"{name} in {file} is not a setting; {_advice(name, list(Settings.model_fields))}")
-    return values
-
-
 def _check_environment() -> None:
     known = {row.env for row in describe_settings()}
     for name in os.environ:
         if name.upper().startswith(ENV_PREFIX) and name.upper() not in known:
-            raise SettingsError(f"The variable {name} is not a setting; {_advice(name.upper(), sorted(known))}")
-
-
-def _advice(name: str, known: Sequence[str]) -> str:
-    near = difflib.get_close_matches(name, known, n=1)
-    return f"did you mean {near[0]}?" if near else "remove it, or see `coatcheck config` for those there are."
+            raise SettingsError(f"The variable {name} is not a setting; {advice(name.upper(), sorted(known))}")
 
 
 def _sentence(error: ErrorDetails, given: Mapping[str, Any]) -> str:
@@ -387,7 +387,7 @@ def _sentence(error: ErrorDetails, given: Mapping[str, Any]) -> str:
         return str(error["ctx"]["error"])
     name = str(error["loc"][0])
     if name not in Settings.model_fields:
-        return f"{name} is not a setting; {_advice(name, list(Settings.model_fields))}"
+        return f"{name} is not a setting; {advice(name, list(Settings.model_fields))}"
     forms = {row.name: row.type for row in describe_settings()}
     variable = ENV_PREFIX + name.upper()
     where = variable if name not in given and os.environ.get(variable) else name

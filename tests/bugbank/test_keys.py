@@ -11,7 +11,8 @@ import pytest
 from coatcheck import App, Job, Service
 from coatcheck.core.problems import Refused
 from coatcheck.declaration import DeclarationError
-from coatcheck.settings import Settings, SettingsError
+from coatcheck.setting_file import SettingsError
+from coatcheck.settings import Settings
 from coatcheck.store.clock import SystemClock
 from contract.conftest import Connect, Serve
 from harness.apps import app

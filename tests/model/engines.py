@@ -3,7 +3,7 @@
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from coatcheck.stores.sqlite.config import SqliteConfig
 from coatcheck.stores.sqlite.store import SqliteStore
 from coatcheck.testing.clock import ManualClock
 from coatcheck.testing.conformance.world import LEASE_S, Capabilities, StoreFactory
+from harness.postgres_factory import PostgresFactory
 
 _MEMORY = Path("/dev/shm")  # noqa: S108 - a fresh folder is made below it
 _TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name <> 'meta'"
@@ -41,7 +42,14 @@ class SqliteEngine:
         return counts
 
 
-ENGINES: dict[str, type[SqliteEngine]] = {"sqlite": SqliteEngine}
+class PostgresEngine(PostgresFactory):
+    """One database of the tests' own server; the folder stays empty."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+
+
+ENGINES: dict[str, Callable[[Path], StoreFactory]] = {"sqlite": SqliteEngine, "postgres": PostgresEngine}
 
 
 def memory_folder() -> Path | None:

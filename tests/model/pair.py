@@ -211,10 +211,13 @@ class Pair:
         same(count, self._changes.prune(what, self.now), f"prune_expired {what}")
 
     async def rescue(self, via: int) -> None:
-        """Only leases that showed no life for a lease time are taken back, and those the store has watched are."""
+        """Only leases that showed no life for a lease time are taken back, and all of those that the store can know."""
         now_s = self.clock.monotonic_s()
         running = self.model.state.in_place(Place.RUNNING)
-        silent = self._watches[via].silent(running, now_s)
+        if self._factory.capabilities.has_lease_ends:
+            silent = [job for job in running if now_s - job.alive_s >= LEASE_S]
+        else:
+            silent = self._watches[via].silent(running, now_s)
         count = await self.store(via).rescue_leases(Policies(POLICIES), self.now, SWEEP)
         rescued = [job for job in running if await self._settle_if_rescued(via, job)]
         assert count == len(rescued)

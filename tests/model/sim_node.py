@@ -69,6 +69,7 @@ class SimulatedRuntime(Runtime):
 
     def _make_store(self) -> Store:
         site, settings = self._node.site, self.settings
+        assert settings.store_path is not None, "the simulated store is SQLite's"
         config = SqliteConfig(settings.store_path, self.app.name, settings.lease_s, events=True)
         random = site.random(f"store {self._node.process.name}")
         self.simulated_store = SimulatedStore(config, self.clock, self._node.faults, random, site.record)

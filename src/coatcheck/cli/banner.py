@@ -24,7 +24,7 @@ def print_banner(app: App, settings: Settings, url: str | None, console: Console
 def _facts(app: App, settings: Settings, url: str | None) -> list[tuple[str, Text]]:
     is_api = "api" in settings.roles
     facts = [(name, Text(value, "cyan")) for name, value in _places(settings, url, is_api)]
-    facts += [("Store", Text(settings.store)), ("Roles", Text(", ".join(settings.roles)))]
+    facts += [("Store", Text(settings.store_name)), ("Roles", Text(", ".join(settings.roles)))]
     if "worker" in settings.roles:
         runners = f"{settings.workers}, with up to {settings.concurrency} attempts at once in each"
         facts.append(("Runners", Text(runners)))

@@ -30,10 +30,10 @@ def check(app_ref: AppRef, *, settings: Settings) -> None:
 
 async def _store_state(runtime: Runtime) -> str:
     path = runtime.settings.store_path
-    if not path.exists():
+    if path is not None and not path.exists():
         return f"The store {path} will be made at the first start."
     await runtime.check_store()
-    return f"The store {path} is fine."
+    return f"The store {path or runtime.settings.store_name} is fine."
 
 
 def _table(app: App) -> Table:

@@ -9,10 +9,11 @@ from typing import Annotated, Any
 import typer
 
 from coatcheck.cli.flags import config_option
-from coatcheck.settings import SettingRow, Settings, describe_settings
+from coatcheck.setting_values import SettingRow
+from coatcheck.settings import Settings, describe_settings
 
 _WIDTH = 100
-_CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
+_CREDENTIALS = re.compile(r"(?<=://)[^/\s]+(?=@)|(?<=[?&]password=)[^&\s]+")
 _HEAD = """\
 Settings of Coatcheck. Save as coatcheck.toml and take away the # of what you change.
 Flags and COATCHECK_* variables win over this file.
@@ -78,5 +79,5 @@ def _shown(settings: Settings, row: SettingRow) -> str:
     if isinstance(value, Path):
         value = str(value)
     if isinstance(value, str):
-        value = _CREDENTIALS.sub("(hidden)@", value)
+        value = _CREDENTIALS.sub("(hidden)", value)
     return f"{row.name} = {_toml(value)}"

@@ -7,7 +7,8 @@ from typing import Any
 
 import typer
 
-from coatcheck.settings import SettingRow, Settings, describe_settings
+from coatcheck.setting_values import SettingRow
+from coatcheck.settings import Settings, describe_settings
 
 _CONFIG_HELP = "The settings file to read; coatcheck.toml in the working directory if there is one."
 _FORMS = {"store": "URL", "events": "file:PATH", "public_url": "URL", "host": "ADDRESS", "auth": "none"}

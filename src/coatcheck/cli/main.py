@@ -14,7 +14,7 @@ from coatcheck.cli.serve import serve
 from coatcheck.cli.version import print_version
 from coatcheck.execution.app_ref import AppNotFound, load_app
 from coatcheck.runtime import StartRefused
-from coatcheck.settings import SettingsError
+from coatcheck.setting_file import SettingsError
 from coatcheck.store.errors import StoreRefused, StoreUnavailable
 
 EXIT_REFUSED = 2

@@ -39,7 +39,7 @@ def redrive(app_ref: AppRef, job_id: JobId, tenant: Tenant = "default", *, setti
         case JobRecord():
             typer.echo(answer.id)
         case RedriveRefusal.NOT_FOUND:
-            raise RedriveRefused(f"Tenant {tenant!r} has no job {job_id} in {settings.store}.")
+            raise RedriveRefused(f"Tenant {tenant!r} has no job {job_id} in {settings.store_name}.")
         case RedriveRefusal.NOT_FAILED:
             raise RedriveRefused(f"The job {job_id} has not failed; only a failed job is run again.")
         case _:

@@ -38,6 +38,9 @@ PAGE_SIZE_DEFAULT = 50
 PAGE_SIZE_MAX = 200
 ATTEMPTS_LISTED_MAX = 1_000
 
+# What a process may hold of a shared database
+STORE_CONNECTIONS_MAX = 100
+
 # How often a job may start although no start counted against it
 CRASHES_MAX = 20
 STARTS_MAX = 1_000

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from coatcheck.settings import Settings, SettingsError, describe_settings
+from coatcheck.setting_file import SettingsError
+from coatcheck.settings import Settings, describe_settings
 
 
 @pytest.fixture(autouse=True)
@@ -91,7 +92,7 @@ def test_a_file_that_is_missing_or_no_toml_is_refused(tmp_path: Path) -> None:
         ({"tls_key": __file__}, "tls_key is set without tls_cert"),
         ({"tls_client_ca": __file__}, "tls_client_ca is set without tls_cert"),
         ({"tls_cert": "/none"}, "must be a readable PEM file"),
-        ({"store": "postgres://db/jobs"}, "must be sqlite:///relative/path"),
+        ({"store": "mysql://db/jobs"}, "must be sqlite:///relative/path"),
         ({"store": "sqlite://jobs.db"}, "must be sqlite:///relative/path"),
         ({"store": "sqlite:///:memory:"}, "must be sqlite:///relative/path"),
         ({"events": "kafka:jobs"}, "must be file:PATH"),

@@ -57,11 +57,14 @@ class Capabilities:
     fairness_slack: claims a waiting tenant may have to let pass beyond one turn of each other tenant.
     has_priority: within a tenant, jobs start by priority and then in the order they came.
     has_fresh_lists: a list shows every change that was committed before it was asked for.
+    has_lease_ends: a lease ends at an instant of the store's own clock, so that whoever looks first after it takes the
+        job back; otherwise a rescuer acts on what it has itself seen stand still for a lease time.
     """
 
     fairness_slack: int = 0
     has_priority: bool = True
     has_fresh_lists: bool = True
+    has_lease_ends: bool = False
 
 
 class StoreFactory(Protocol):

@@ -1,4 +1,4 @@
-"""The shipped suite on SQLite."""
+"""The shipped suite on every engine. What an engine may do differently stands in its factory's capabilities."""
 
 import importlib
 from pathlib import Path
@@ -31,6 +31,8 @@ from coatcheck.testing.conformance.reading import TestExpiry, TestIsolation, Tes
 from coatcheck.testing.conformance.transitions import TestTransitions
 from coatcheck.testing.conformance.upkeep import TestBaseline, TestOverdueSweep, TestRetention
 from coatcheck.testing.conformance.wakeups import TestWakeUps
+from coatcheck.testing.conformance.world import StoreFactory
+from harness.postgres_factory import PostgresFactory
 from harness.sqlite_factory import SqliteFactory
 
 SUITE = [
@@ -70,9 +72,11 @@ SUITE = [
 ]
 
 
-@pytest.fixture
-def store_factory(tmp_path: Path) -> SqliteFactory:
-    return SqliteFactory(tmp_path / "conformance.db")
+@pytest.fixture(params=["sqlite", "postgres", "postgres-pooled"])
+def store_factory(request: pytest.FixtureRequest, tmp_path: Path) -> StoreFactory:
+    if request.param == "sqlite":
+        return SqliteFactory(tmp_path / "conformance.db")
+    return PostgresFactory(is_pooled=request.param == "postgres-pooled")
 
 
 def test_no_class_of_the_suite_is_left_out() -> None:

@@ -1,0 +1,170 @@
+"""Accepting jobs: the keys are reserved and everything is written by one statement, all jobs of a batch together."""
+
+from collections.abc import Mapping, Sequence
+
+from coatcheck.core import events, limits
+from coatcheck.core.events import EventType
+from coatcheck.core.job import JobRecord
+from coatcheck.core.states import Status
+from coatcheck.store.errors import StoreUnavailable
+from coatcheck.store.records import (
+    Accepted,
+    Disposition,
+    KeyConflict,
+    KeyOfExpiredJob,
+    Replayed,
+    Submission,
+    WakeUpKind,
+)
+from coatcheck.stores.postgres.connection import is_conflict, is_unavailable, unavailable
+from coatcheck.stores.postgres.facet import Facet
+from coatcheck.stores.postgres.reading import job_or_tombstone
+from coatcheck.stores.postgres.rows import Row, columns, plain
+from coatcheck.stores.postgres.transaction import Transaction
+
+_COLUMNS = 17
+_ROUNDS_MAX = 5
+
+
+class Acceptances(Facet):
+    """The engine's AcceptanceStore."""
+
+    async def accept_job(self, submission: Submission) -> Disposition:
+        return await self._intake.run(accept, submission)
+
+
+async def accept(transaction: Transaction, submissions: Sequence[Submission]) -> Sequence[Disposition | Exception]:
+    """Write the new jobs; for those whose key is known, find the jobs the keys stand for.
+
+    The jobs are written by one statement, so that a batch needs one round trip. What comes after only reads: should
+    it fail, the new jobs are accepted all the same.
+    """
+    answers: dict[str, Disposition | Exception] = {}
+    left = list(submissions)
+    for _ in range(_ROUNDS_MAX):
+        try:
+            await _accept_round(transaction, left, answers)
+        except Exception as error:
+            if not answers or not transaction.commits_each:
+                raise
+            reason = unavailable(error) if is_unavailable(error) or is_conflict(error) else error
+            answers.update((submission.job_id, reason) for submission in left if submission.job_id not in answers)
+        # A key that was pruned in between, or whose window ended with a neighbour's job, is free now.
+        left = [submission for submission in left if submission.job_id not in answers]
+        if not left:
+            break
+    refusal = StoreUnavailable("The idempotency key changes too fast.")
+    return [answers.get(submission.job_id, refusal) for submission in submissions]
+
+
+async def _accept_round(
+    transaction: Transaction, submissions: Sequence[Submission], answers: dict[str, Disposition | Exception]
+) -> None:
+    first, others = _first_of_each_key(submissions)
+    jobs = {submission.job_id: _new_job(submission) for submission in first}
+    accepted = await _insert(transaction, first, jobs)
+    answers.update((job_id, Accepted(jobs[job_id])) for job_id in accepted)
+    known = [submission for submission in first if submission.job_id not in accepted] + others
+    if known:
+        answers.update(await _find_earlier(transaction, known))
+
+
+def _first_of_each_key(submissions: Sequence[Submission]) -> tuple[list[Submission], list[Submission]]:
+    """Those that may go into one statement, which can touch a key only once, and the others."""
+    seen: set[tuple[str, str, str]] = set()
+    first: list[Submission] = []
+    others: list[Submission] = []
+    for submission in submissions:
+        key = None if submission.key is None else (submission.tenant, submission.operation, submission.key.key)
+        (others if key in seen else first).append(submission)
+        if key is not None:
+            seen.add(key)
+    return first, others
+
+
+async def _insert(
+    transaction: Transaction, submissions: Sequence[Submission], jobs: Mapping[str, JobRecord]
+) -> set[str]:
+    """Write what is new; returns the ids of the jobs accepted."""
+    has_events = transaction.has_events
+    rows = [_row(submission, jobs[submission.job_id] if has_events else None) for submission in submissions]
+    # One statement is one moment: everything a fault could come between lies before it.
+    if any(submission.key is not None for submission in submissions):
+        transaction.fault_point("key-reserved")
+    if has_events:
+        transaction.fault_point("outbox-written")
+    accepted = {row[0] for row in await transaction.rows("accept", *columns(rows, _COLUMNS), EventType.ACCEPTED.value)}
+    new = [submission for submission in submissions if submission.job_id in accepted]
+    if new and has_events:
+        transaction.hint(WakeUpKind.OUTBOX)
+    for is_delayed in {submission.is_delayed for submission in new}:
+        transaction.hint(WakeUpKind.SCHEDULED if is_delayed else WakeUpKind.READY)
+    return accepted
+
+
+async def _find_earlier(transaction: Transaction, submissions: Sequence[Submission]) -> dict[str, Disposition]:
+    """By job id of the submissions, what their keys stand for; left out where that window is over."""
+    wanted = [(s.job_id, s.tenant, s.operation, s.key.key) for s in submissions if s.key is not None]
+    keys = {row[0]: row[1:] for row in await transaction.rows("find_keys", *columns(wanted, 4))}
+    by_id = {submission.job_id: submission for submission in submissions}
+    wishes = [(row[2], by_id[new_id].tenant, by_id[new_id].created_at) for new_id, row in keys.items()]
+    rows = await transaction.rows("find_jobs", *columns(wishes, 3), limits.INLINE_RESULT_BYTES_MAX)
+    jobs = {wishes[row[0] - 1][0]: job_or_tombstone(row, wishes[row[0] - 1][2]) for row in rows}
+    answers: dict[str, Disposition] = {}
+    for new_id, (algorithm, fingerprint, job_id, expires_at) in keys.items():
+        submission = by_id[new_id]
+        key = submission.key
+        assert key is not None, "only a key can be known"
+        if expires_at <= submission.created_at:
+            continue
+        job = jobs.get(job_id)
+        if (algorithm, fingerprint) != (key.algorithm, key.fingerprint):
+            answers[new_id] = KeyConflict(job_id)
+        else:
+            answers[new_id] = Replayed(job) if isinstance(job, JobRecord) else KeyOfExpiredJob(job_id)
+    return answers
+
+
+def _new_job(submission: Submission) -> JobRecord:
+    return JobRecord(
+        id=submission.job_id,
+        tenant=submission.tenant,
+        operation=submission.operation,
+        operation_version=submission.operation_version,
+        status=Status.QUEUED,
+        version=1,
+        attempt=0,
+        counted_attempts=0,
+        max_attempts=submission.max_attempts,
+        priority=submission.priority,
+        created_at=submission.created_at,
+        updated_at=submission.created_at,
+        available_at=submission.available_at,
+        correlation_id=submission.correlation_id,
+        chain_id=submission.job_id,
+        deadline_at=submission.deadline_at,
+        traceparent=submission.traceparent,
+    )
+
+
+def _row(submission: Submission, told: JobRecord | None) -> Row:
+    key = submission.key
+    return (
+        submission.job_id,
+        submission.tenant,
+        submission.operation,
+        submission.operation_version,
+        submission.priority,
+        submission.max_attempts,
+        submission.created_at,
+        submission.available_at,
+        submission.deadline_at,
+        plain(submission.correlation_id),
+        plain(submission.traceparent),
+        submission.payload,
+        None if key is None else key.key,
+        None if key is None else key.algorithm,
+        None if key is None else key.fingerprint,
+        None if key is None else key.expires_at,
+        None if told is None else events.event_data(told),
+    )

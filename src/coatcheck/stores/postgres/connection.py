@@ -1,0 +1,130 @@
+"""One connection: settings every session has, the reasons not to use a server, and what its failures mean."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+import asyncpg
+
+from coatcheck.store.errors import StoreRefused, StoreUnavailable
+from coatcheck.stores.postgres.rows import Row
+from coatcheck.stores.postgres.statements import sql
+
+if TYPE_CHECKING:
+    Connection: TypeAlias = asyncpg.Connection[asyncpg.Record]
+else:
+    # Generic only where types are checked.
+    Connection = asyncpg.Connection
+
+OLDEST_POSTGRES = 140_000
+STATEMENTS_KEPT = 200
+CONNECT_S_MAX = 10.0
+COMMAND_S_MAX = 30.0
+
+SESSION = {
+    "search_path": "coatcheck",
+    # Waiting tables are empty one minute and full the next: a plan made from yesterday's statistics would read them
+    # through. Every statement here finds its rows by an index, so that is the only plan there is, and made once.
+    "enable_seqscan": "off",
+    "enable_hashjoin": "off",
+    "enable_mergejoin": "off",
+    "plan_cache_mode": "force_generic_plan",
+    "jit": "off",
+    # A process that was stopped in the middle must not keep others from what it had locked.
+    "idle_in_transaction_session_timeout": "20s",
+    "lock_timeout": "10s",
+    "statement_timeout": "25s",
+}
+SESSION_OF_TRANSACTION = "; ".join(f"SET LOCAL {name} = '{value}'" for name, value in SESSION.items())
+"""The same for behind a pooler, where a session is nobody's beyond a transaction."""
+
+_UNAVAILABLE = (
+    asyncpg.PostgresConnectionError,
+    asyncpg.InsufficientResourcesError,
+    asyncpg.OperatorInterventionError,
+    asyncpg.PostgresSystemError,
+    asyncpg.InternalServerError,
+    asyncpg.InvalidAuthorizationSpecificationError,
+    asyncpg.InvalidCatalogNameError,
+    asyncpg.ReadOnlySQLTransactionError,
+    asyncpg.IdleInTransactionSessionTimeoutError,
+    asyncpg.LockNotAvailableError,
+    asyncpg.InterfaceError,
+    ConnectionError,
+    TimeoutError,
+)
+_CONFLICTS = (asyncpg.DeadlockDetectedError, asyncpg.SerializationError)
+
+
+def is_unavailable(error: BaseException) -> bool:
+    """Whether this failure is the server's or the line's rather than one statement's."""
+    # A value that the driver cannot send is an InterfaceError too, and the fault of whoever gave it.
+    return isinstance(error, _UNAVAILABLE) and not isinstance(error, asyncpg.DataError)
+
+
+def is_conflict(error: BaseException) -> bool:
+    """Whether the transaction lost against another and may simply be run again."""
+    return isinstance(error, _CONFLICTS)
+
+
+def unavailable(error: BaseException) -> StoreUnavailable:
+    """The same failure in the words of the port. Never the DSN: it may hold a password."""
+    return StoreUnavailable(f"PostgreSQL: {str(error) or type(error).__name__}")
+
+
+@contextmanager
+def store_errors() -> Iterator[None]:
+    """Turn the failures of the server and of the line into StoreUnavailable."""
+    try:
+        yield
+    except Exception as error:
+        if is_unavailable(error) or is_conflict(error):
+            raise unavailable(error) from error
+        raise
+
+
+async def connect(dsn: str, is_pooled: bool = False, command_s_max: float = COMMAND_S_MAX) -> Connection:
+    """A connection to a server on which an answered commit survives. No command on it takes longer than is said.
+
+    Raises:
+        StoreRefused: the server is too old, or set up to lose commits.
+        StoreUnavailable: it cannot be reached, or cannot be written to now.
+    """
+    try:
+        connection = await asyncpg.connect(
+            dsn,
+            timeout=CONNECT_S_MAX,
+            command_timeout=command_s_max,
+            # A pooler hands the next transaction to another session, which knows no statement of this one.
+            statement_cache_size=0 if is_pooled else STATEMENTS_KEPT,
+            max_cached_statement_lifetime=0,
+            server_settings=None if is_pooled else {"application_name": "coatcheck", **SESSION},
+        )
+    except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+        raise unavailable(error) from error
+    except ValueError as error:
+        raise StoreRefused(f"store: the PostgreSQL URL cannot be read: {error}.") from error
+    try:
+        with store_errors():
+            await _check_server(connection)
+    except BaseException:
+        connection.terminate()
+        raise
+    return connection
+
+
+async def fetch(connection: Connection, statement: str, *values: Any, timeout_s: float | None = None) -> Sequence[Row]:
+    """The rows of a statement of sql/."""
+    # A Record is no tuple to the type checker, though it is one to everybody who takes it apart.
+    return cast("Sequence[Row]", await connection.fetch(sql(statement), *values, timeout=timeout_s))
+
+
+async def _check_server(connection: Connection) -> None:
+    ((number, version, synchronous_commit, fsync, is_standby),) = await fetch(connection, "look_at_server")
+    if number < OLDEST_POSTGRES:
+        raise StoreRefused(f"store: PostgreSQL {version} is too old; use 14 or later.")
+    for name, value in (("synchronous_commit", synchronous_commit), ("fsync", fsync)):
+        if value == "off":
+            raise StoreRefused(f"store: {name} is off on this PostgreSQL, which would lose accepted jobs; turn it on.")
+    if is_standby:
+        raise StoreUnavailable("PostgreSQL: this server is a standby; nothing can be written here.")

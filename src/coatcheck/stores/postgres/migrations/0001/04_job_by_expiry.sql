@@ -1,0 +1,1 @@
+CREATE INDEX job_by_expiry ON job (expires_at) WHERE expires_at IS NOT NULL

@@ -1,0 +1,1 @@
+CREATE INDEX idempotency_key_by_expiry ON idempotency_key (expires_at)

@@ -1,0 +1,1 @@
+CREATE INDEX tombstone_by_end ON tombstone (kept_until)

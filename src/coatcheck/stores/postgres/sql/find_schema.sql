@@ -1,0 +1,1 @@
+SELECT to_regclass('coatcheck.meta') IS NOT NULL

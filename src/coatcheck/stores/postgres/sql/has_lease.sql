@@ -1,0 +1,1 @@
+SELECT EXISTS (SELECT 1 FROM lease WHERE job_id = $1)

@@ -1,0 +1,4 @@
+-- Claims of an operation with a bound of its own go one after the other, each until its commit: what is running is
+-- counted after this, by a statement that sees what the one before has committed. In one order of operations.
+SELECT pg_advisory_xact_lock($1, hashtext(o.operation))
+FROM (SELECT operation FROM unnest($2::text[]) AS u (operation) ORDER BY operation) AS o

@@ -1,0 +1,1 @@
+DELETE FROM relay_turn WHERE holder = $1

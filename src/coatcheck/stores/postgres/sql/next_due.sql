@@ -1,0 +1,1 @@
+SELECT min(available_at) FROM scheduled

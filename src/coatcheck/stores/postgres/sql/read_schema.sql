@@ -1,0 +1,1 @@
+SELECT value::integer FROM meta WHERE name = 'schema'

@@ -1,0 +1,86 @@
+"""The shared store: the engine's parts as one object, opened and closed as a whole."""
+
+import itertools
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+
+from coatcheck.core.faults import FaultPoint, no_fault
+from coatcheck.observe.logs import get_logger
+from coatcheck.store.clock import Clock, SystemClock
+from coatcheck.store.errors import StoreUnavailable
+from coatcheck.store.records import WakeUp
+from coatcheck.stores.postgres.acceptance import Acceptances, accept
+from coatcheck.stores.postgres.claims import Claiming, claim_all, finish, keep, record_effects
+from coatcheck.stores.postgres.commands import Commands
+from coatcheck.stores.postgres.config import PostgresConfig
+from coatcheck.stores.postgres.connection import connect, store_errors
+from coatcheck.stores.postgres.connections import Connections
+from coatcheck.stores.postgres.lease_watch import LeaseWatch
+from coatcheck.stores.postgres.outbox import Outbox, RelayTurn
+from coatcheck.stores.postgres.readers import Readers
+from coatcheck.stores.postgres.reading import Reading
+from coatcheck.stores.postgres.schema import MIGRATION_S_MAX, migrate
+from coatcheck.stores.postgres.transaction import Transactions
+from coatcheck.stores.postgres.upkeep import Sweeping
+from coatcheck.stores.postgres.wakeups import WakeUps, read_clock
+from coatcheck.stores.postgres.writer import Writer, WriterParts
+
+
+class PostgresStore(Acceptances, Claiming, Reading, Commands, Outbox, Sweeping):
+    """One PostgreSQL database as a Store.
+
+    Any number of processes may open it. All of an object belongs to the event loop on which `open` was awaited.
+    """
+
+    def __init__(self, config: PostgresConfig, clock: Clock | None = None, fault_point: FaultPoint = no_fault) -> None:
+        self.clock = clock or SystemClock()
+        self._config = config
+        self._fault_point = fault_point
+        self._watch = LeaseWatch(config.lease_s, self.clock)
+        self._rounds = itertools.count()
+        self._log = get_logger("store")
+
+    async def open(self) -> None:
+        config = self._config
+        await self._migrate()
+        async with AsyncExitStack() as opened:
+            self._connections = Connections(config, self.clock)
+            opened.push_async_callback(self._connections.close)
+            self._wakeups = WakeUps(config.listen_dsn, config.wall)
+            opened.push_async_callback(self._wakeups.close)
+            await self._wakeups.open()
+            self._transactions = Transactions(
+                self._connections, self._wakeups.publish, config.events, config.is_pooled, self._fault_point
+            )
+            self._relay_turn = RelayTurn(self._transactions, self.clock)
+            opened.push_async_callback(self._leave_relay_turn)
+            self._readers = Readers(self._transactions)
+            opened.push_async_callback(self._readers.close)
+            parts = WriterParts(self._transactions, self.clock, config.observe_commit)
+            self._work = Writer(parts, (keep, finish, record_effects, claim_all))
+            opened.push_async_callback(self._work.close)
+            self._intake = Writer(parts, (accept,), is_one_statement=True)
+            opened.push_async_callback(self._intake.close)
+            self._opened = opened.pop_all()
+
+    async def close(self) -> None:
+        await self._opened.aclose()
+
+    def listen(self, callback: Callable[[WakeUp], None]) -> Callable[[], None]:
+        """See WakeUpSource."""
+        return self._wakeups.listen(callback)
+
+    async def _migrate(self) -> None:
+        connection = await connect(self._config.dsn, self._config.is_pooled, MIGRATION_S_MAX)
+        try:
+            with store_errors():
+                await read_clock(connection, self._config.wall)
+                await migrate(connection, self._config.app_name, self._fault_point)
+        finally:
+            connection.terminate()
+
+    async def _leave_relay_turn(self) -> None:
+        try:
+            await self._relay_turn.leave()
+        except StoreUnavailable:
+            self._log.info("relay_turn_not_left")

