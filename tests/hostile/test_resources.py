@@ -5,6 +5,8 @@ import socket
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
+import pytest
+
 from coatcheck.testing.waiting import wait_until
 from harness.http import Client
 from harness.server import Server
@@ -20,6 +22,9 @@ MEMORY_MIB = 256
 ROOM_MIB = MEMORY_MIB // 16
 HELD = ROOM_MIB + 8
 BODY = b'"' + b"x" * (MIB - 3) + b'"'
+"""As large in memory as it is on the wire."""
+SWELLING = b"[" + b"[]," * (MIB // 3 - 2) + b"[]]"
+"""Some thirty times as large once it is read."""
 PROMPT = timedelta(seconds=3)
 
 
@@ -76,43 +81,44 @@ def test_handlers_that_fill_every_thread_leave_the_api_alone(limited: Limited, s
     client.close()
 
 
-def hold_body(wire: Wire) -> None:
+def hold_body(wire: Wire, body: bytes) -> None:
     """Send a large body but for its last byte."""
-    wire.say(post("/v1/anything", BODY)[:-1])
+    wire.say(post("/v1/anything", body)[:-1])
 
 
-def end_body(wire: Wire) -> int:
+def end_body(wire: Wire, body: bytes) -> int:
     """Send the last byte, and give the status of the answer."""
-    wire.say(BODY[-1:])
+    wire.say(body[-1:])
     return wire.answer().status
 
 
-def submit_at_once(server: Server, count: int) -> set[int]:
+def submit_at_once(server: Server, count: int, body: bytes) -> set[int]:
     """The statuses of large submissions made at the same time."""
 
     def submit(_: int) -> int:
         with wired(server.port) as wire:
-            wire.say(post("/v1/anything", BODY, "Connection: close"))
+            wire.say(post("/v1/anything", body, "Connection: close"))
             return wire.answer().status
 
     with ThreadPoolExecutor(count) as pool:
         return set(pool.map(submit, range(count)))
 
 
-def test_little_memory_refuses_large_bodies_and_keeps_serving(limited: Limited) -> None:
+@pytest.mark.parametrize("body", [BODY, SWELLING], ids=["text", "lists"])
+def test_little_memory_refuses_large_bodies_and_keeps_serving(limited: Limited, body: bytes) -> None:
     server = limited([f"-d {MEMORY_MIB * 1024}"], {"concurrency": "2", "body_timeout_s": "30"})
     with contextlib.ExitStack() as stack:
         wires = [stack.enter_context(wired(server.port)) for _ in range(HELD)]
         for wire in wires:
-            hold_body(wire)
+            hold_body(wire, body)
         client = Client(server.url)
         wait_until(lambda: saturations(client) >= HELD - ROOM_MIB, "bodies without room to be refused")
         assert client.post("tasks", {}).status_code == 202, "a small body needs no room"
-        statuses = [end_body(wire) for wire in wires]
+        statuses = [end_body(wire, body) for wire in wires]
     assert set(statuses) == {202, 503}
     assert 0 < statuses.count(503) <= HELD - ROOM_MIB + 1
     for _ in range(2):
-        assert submit_at_once(server, 24) <= {202, 503}
+        assert submit_at_once(server, 24, body) <= {202, 503}
     assert memory_mib(server) < MEMORY_MIB
     wait_until(lambda: client.get("/v1/anything?status=queued").json()["jobs"] == [], "large jobs to start", 60)
     serves_normally(server)

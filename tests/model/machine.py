@@ -2,11 +2,11 @@
 
 import asyncio
 from collections.abc import Coroutine
-from dataclasses import replace
 from typing import Any
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from msgspec import structs
 
 from coatcheck.core.errors import ErrorCategory, ErrorInfo
 from coatcheck.core.ids import IdSequence
@@ -316,7 +316,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     def _again(self, tenant: str, operation: str, key: IdempotencyKey) -> Submission:
         submission = self._submission((tenant, operation), None, (0.0, None), (5, 2))
-        return replace(submission, key=replace(key, expires_at=self._pair.now + 5_000_000))
+        return structs.replace(submission, key=structs.replace(key, expires_at=self._pair.now + 5_000_000))
 
     def _submission(self, whose: Any, key: Any, times: Any, numbers: tuple[int, int]) -> Submission:
         now, (delay_s, deadline_s) = self._pair.now, times

@@ -20,7 +20,6 @@ from coatcheck.store.records import (
     Finishing,
     IdempotencyKey,
     Prunable,
-    Replayed,
     Submission,
 )
 from coatcheck.stores.sqlite.config import SqliteConfig
@@ -167,7 +166,3 @@ async def test_newer_jobs_stand_above_older_ones(service: Service, step_s: int) 
     newer = await service.accept()
     assert newer.id > older.id
     assert newer.created_at >= older.created_at
-
-
-async def test_a_replayed_key_is_known_by_its_type() -> None:
-    assert "job" in Replayed.__slots__

@@ -1,18 +1,24 @@
 """The quick way to read and fingerprint JSON: what `core` defines, by a faster library where the spelling allows it.
 
-Whatever that might see differently is left to the definition. Tests hold both against each other.
+Whatever that might see differently is left to the definition. Tests hold both against each other. The library is
+msgspec: where memory runs out in the middle of a body, orjson ends the process and msgspec raises MemoryError.
 """
 
 import hashlib
 import re
 from typing import Final
 
-import orjson
+import msgspec
 
 from coatcheck.core import limits
 from coatcheck.core.fingerprint import fingerprint
 from coatcheck.core.jsontext import Json, check_depth, parse
 
+_decode = msgspec.json.Decoder().decode
+_encode = msgspec.json.Encoder().encode
+_encode_sorted = msgspec.json.Encoder(order="deterministic").encode
+# Not JSON or not UTF-8, an integer of more than 64 bits, too deep.
+_LEFT_TO_THE_DEFINITION = (msgspec.MsgspecError, UnicodeError, TypeError, OverflowError, RecursionError)
 _WHITE_SPACE: Final = b" \t\r\n"
 # A float in a compact text, or a string that looks like one: no two writers spell floats alike.
 _MAYBE_FLOAT = re.compile(rb"[:,\[]-?[0-9]+[.e]")
@@ -25,9 +31,9 @@ def read_json(text: bytes) -> Json:
         MalformedJson: as that does.
     """
     try:
-        value: Json = orjson.loads(text)
+        value: Json = _decode(text)
         is_plain = _is_plainly_spelled(text, value)
-    except (orjson.JSONDecodeError, orjson.JSONEncodeError):
+    except _LEFT_TO_THE_DEFINITION:
         is_plain = False
     if not is_plain:
         return parse(text)
@@ -39,9 +45,8 @@ def read_json(text: bytes) -> Json:
 def fingerprint_of(value: Json) -> str:
     """What `core.fingerprint.fingerprint` makes of a value."""
     try:
-        text = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
-    except orjson.JSONEncodeError:
-        # An integer of more than 64 bits, most likely.
+        text = _encode_sorted(value)
+    except _LEFT_TO_THE_DEFINITION:
         return fingerprint(value)
     if isinstance(value, float) or _MAYBE_FLOAT.search(text):
         return fingerprint(value)
@@ -56,5 +61,5 @@ def _is_plainly_spelled(text: bytes, value: Json) -> bool:
     """
     if b"\\" in text:
         return False
-    written = orjson.dumps(value)
+    written = _encode(value)
     return text == written or text.translate(None, _WHITE_SPACE) == written.translate(None, _WHITE_SPACE)

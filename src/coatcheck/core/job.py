@@ -1,7 +1,12 @@
-"""The job record as every reader sees it, whatever tables an engine keeps it in."""
+"""The job record as every reader sees it, whatever tables an engine keeps it in.
+
+What is made for every request is a struct: a frozen dataclass takes ten times as long to make.
+"""
 
 from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from coatcheck.core.errors import ErrorInfo
 from coatcheck.core.states import Status
@@ -10,16 +15,14 @@ InstantMs: TypeAlias = int
 """A moment: milliseconds since 1970-01-01T00:00:00Z."""
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(Struct, frozen=True):
     """How far an attempt is: a fraction from 0 to 1 (None where only a message is known) and a short message."""
 
     fraction: float | None
     message: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class ResultInfo:
+class ResultInfo(Struct, frozen=True):
     """What is stored as a result. `inline` holds the bytes only of JSON small enough to stand in the job."""
 
     content_type: str
@@ -27,8 +30,7 @@ class ResultInfo:
     inline: bytes | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class JobRecord:
+class JobRecord(Struct, frozen=True):
     """One accepted job. Instants are in ms; `attempt` numbers the starts, `counted_attempts` those that count."""
 
     id: str

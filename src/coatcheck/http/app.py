@@ -1,5 +1,6 @@
 """The edge as an ASGI app: every request gets an answer with a correlation id, whatever happens behind it."""
 
+import contextlib
 from collections.abc import MutableMapping
 from functools import cache, lru_cache
 from typing import Any, Final
@@ -15,7 +16,7 @@ from coatcheck.http.documents import Documents
 from coatcheck.http.exchange import ClientGone, Exchange
 from coatcheck.http.identity import tenant_of
 from coatcheck.http.problem_answers import answer_problem
-from coatcheck.http.refusals import internal_error, store_unavailable
+from coatcheck.http.refusals import internal_error, saturated, store_unavailable
 from coatcheck.http.room import Room
 from coatcheck.http.services import HttpServices
 from coatcheck.observe.logs import get_logger
@@ -58,12 +59,9 @@ class HttpEdge:
 
     def _exchange(self, scope: Scope, receive: Receive, send: Send) -> Exchange:
         headers: dict[bytes, tuple[bytes, ...]] = {}
-        size = 0
         for name, value in scope["headers"]:
             headers[name] = (*headers[name], value) if name in headers else (value,)
-            size += len(name) + len(value) + _HEADER_OVERHEAD_BYTES
         exchange = Exchange(scope, receive, send, headers)
-        exchange.headers_bytes = size
         exchange.correlation_id = correlation_id_of(headers.get(b"x-correlation-id", ()))
         exchange.tenant = tenant_of(scope)
         exchange.urls = self._urls(scope.get("root_path", ""))
@@ -73,9 +71,16 @@ class HttpEdge:
 
     async def _serve(self, exchange: Exchange) -> None:
         try:
-            await self._answer(exchange)
+            self._check_head(exchange)
+            found = self._resources.find(route_path(exchange.scope))
+            if found is None:
+                await self._documents.serve(exchange)
+            else:
+                await answer_with(*found, exchange)
         except ClientGone:
             return
+        except Exception as error:
+            await self._answer_failure(exchange, error)
         finally:
             if exchange.status:
                 self._count(exchange)
@@ -87,33 +92,29 @@ class HttpEdge:
     def _counter(self, route: str, method: str, status: int) -> Counter:
         return self._services.metrics.counter("http_requests", route=route, method=method, status=str(status))
 
-    async def _answer(self, exchange: Exchange) -> None:
-        try:
-            self._check_head(exchange)
-            found = self._resources.find(route_path(exchange.scope))
-            if found is None:
-                await self._documents.serve(exchange)
-            else:
-                await answer_with(*found, exchange)
-        except Refused as refused:
-            await self._refuse(exchange, refused)
-        except StoreUnavailable as error:
+    async def _answer_failure(self, exchange: Exchange, error: Exception) -> None:
+        if isinstance(error, Refused):
+            refused = error
+        elif isinstance(error, StoreUnavailable):
             _log.warning("store_unavailable", reason=str(error), correlation_id=exchange.correlation_id)
-            await self._refuse(exchange, store_unavailable())
-        except ClientGone:
-            raise
-        except Exception:
-            _log.exception("request_failed", route=exchange.route, correlation_id=exchange.correlation_id)
-            await self._refuse(exchange, internal_error())
-
-    async def _refuse(self, exchange: Exchange, refused: Refused) -> None:
+            refused = store_unavailable()
+        elif isinstance(error, MemoryError):
+            _log.warning("out_of_memory", route=exchange.route, correlation_id=exchange.correlation_id)
+            refused = saturated("This server has no memory left for such a request now.")
+        else:
+            _log.error("request_failed", route=exchange.route, correlation_id=exchange.correlation_id, exc_info=error)
+            refused = internal_error()
         # An answer that has begun cannot become another: left unfinished, it ends with its connection.
         if not exchange.status:
-            await answer_problem(exchange, refused)
+            with contextlib.suppress(ClientGone):
+                await answer_problem(exchange, refused)
 
     def _check_head(self, exchange: Exchange) -> None:
-        bytes_max = self._services.settings.headers_bytes_max
-        if exchange.headers_bytes > bytes_max:
+        if exchange.direct is not None:
+            # Our own server has measured them while they came.
+            return
+        bytes_max, headers = self._services.settings.headers_bytes_max, exchange.scope["headers"]
+        if sum(len(name) + len(value) + _HEADER_OVERHEAD_BYTES for name, value in headers) > bytes_max:
             raise Refused("headers-too-large", f"The request headers have more than {bytes_max} bytes together.")
 
     def _urls_below(self, root_path: str) -> UrlBook:

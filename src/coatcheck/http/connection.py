@@ -13,14 +13,14 @@ import httptools
 import orjson
 from uvicorn._types import ASGI3Application
 from uvicorn.config import Config
-from uvicorn.protocols.http.flow_control import FlowControl
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT, FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
 from coatcheck.admission.correlation import new_correlation_id
 from coatcheck.core.problems import PROBLEMS
 from coatcheck.http.connections import Connections
-from coatcheck.http.direct import offer_direct
+from coatcheck.http.direct import Cycle
 
 _STALLED_S = 30.0
 _READ_BYTES_MIN: Final = 16 * 1024
@@ -51,6 +51,7 @@ class Connection(HttpToolsProtocol):
         self._connections = connections
         self.url = b""
         self.flow: Intake
+        self.cycle: Cycle
         self._unparsed = memoryview(b"")
         self._answering: RequestResponseCycle | None = None
         self._refusal: bytes | None = None
@@ -60,6 +61,8 @@ class Connection(HttpToolsProtocol):
         self._codings: list[bytes] = []
         self._lengths: list[bytes] = []
         self._is_resuming = False
+        self._idle_since_s: float | None = None
+        self._idle_timer: asyncio.TimerHandle | None = None
         self._head_timer: asyncio.TimerHandle | None = None
         self._reader_timer: asyncio.TimerHandle | None = None
 
@@ -74,6 +77,8 @@ class Connection(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._end_head_timer()
         self._end_reader_timer()
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
         self._unparsed = memoryview(b"")
         self._connections.remove(self.transport)
         if self._answering is not None:
@@ -101,7 +106,9 @@ class Connection(HttpToolsProtocol):
         self._is_message_open = self._is_head_open = True
         self._head_bytes = self._idle_bytes = 0
         self._hosts, self._codings, self._lengths = [], [], []
-        super().on_message_begin()
+        self.url = b""
+        self.headers = []
+        self.expect_100_continue = False
 
     def on_url(self, url: bytes) -> None:
         if not self._is_resuming:
@@ -133,15 +140,24 @@ class Connection(HttpToolsProtocol):
             return
         self._idle_bytes = 0
         self._end_head_timer()
-        if not self._is_answering:
+        cycle = Cycle(self, self._connections.outgoing)
+        self.cycle = cycle
+        if self._is_answering:
+            self.flow.pause_reading()
+            self.pipeline.appendleft((cycle, self.app))
+        else:
             self._connections.set_awaited(self.transport)
-        super().on_headers_complete()
+            self._start_asgi_task(cycle, self.app)
         self._is_head_open = False
 
     def on_body(self, body: bytes) -> None:
         self._idle_bytes = 0
-        if self._refusal is None:
-            super().on_body(body)
+        cycle = self.cycle
+        if self._refusal is None and not cycle.response_complete:
+            cycle.body += body
+            if len(cycle.body) > HIGH_WATER_LIMIT:
+                self.flow.pause_reading()
+            cycle.message_event.set()
 
     def on_message_complete(self) -> None:
         if self.parser.should_upgrade() and (self._codings or self._lengths):
@@ -150,25 +166,30 @@ class Connection(HttpToolsProtocol):
         self._is_message_open = False
         if self._refusal is None:
             self._connections.set_busy(self.transport)
-            super().on_message_complete()
+            if not self.cycle.response_complete:
+                self.cycle.more_body = False
+                self.cycle.message_event.set()
 
     # Called by uvicorn
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
         self._answering = cycle
-        offer_direct(cycle)
         super()._start_asgi_task(cycle, app)
 
     def on_response_complete(self) -> None:
-        super().on_response_complete()
         if self.transport.is_closing():
             return
-        if self._refusal is not None and not self._is_answering:
+        if self.pipeline:
+            self._start_asgi_task(*self.pipeline.pop())
+        elif self._refusal is not None:
             self._send_refusal()
             return
+        else:
+            self._await_request()
         if not self._is_answering or self._is_message_open:
             self._connections.set_awaited(self.transport)
-        self._parse()
+        if self._unparsed or self.flow.is_full:
+            self._parse()
         self.flow.resume_reading()
 
     # Bounds
@@ -180,7 +201,7 @@ class Connection(HttpToolsProtocol):
     def _parse(self) -> None:
         """Parse what has come, piece by piece, until a request waits for its turn; then let the client wait, too."""
         if self._unparsed:
-            self._unset_keepalive_if_required()
+            self._idle_since_s = None
         while self._unparsed and not self.pipeline and self._refusal is None:
             piece, self._unparsed = self._unparsed[:_PIECE_BYTES], self._unparsed[_PIECE_BYTES:]
             self._parse_piece(piece)
@@ -215,10 +236,26 @@ class Connection(HttpToolsProtocol):
         self.parser.feed_data(b"\r\n".join([b"POST / HTTP/1.1", *framing, b"", b""]))
         self._is_resuming = False
 
+    def _await_request(self) -> None:
+        """Keep the connection for another request. Its timer is left to run when one comes, and looks then."""
+        self._idle_since_s = self.loop.time()
+        if self._idle_timer is None:
+            self._idle_timer = self.loop.call_later(self._connections.limits.keep_alive_s, self._look_at_idleness)
+
+    def _look_at_idleness(self) -> None:
+        self._idle_timer = None
+        if self._idle_since_s is None:
+            return
+        left_s = self._idle_since_s + self._connections.limits.keep_alive_s - self.loop.time()
+        if left_s <= 0:
+            self.transport.close()
+        else:
+            self._idle_timer = self.loop.call_later(left_s, self._look_at_idleness)
+
     @property
     def _is_between_requests(self) -> bool:
-        """Whether no answer is due and uvicorn waits without a time: after bytes that begin no request."""
-        return not self._is_answering and self.timeout_keep_alive_task is None
+        """Whether no answer is due and nothing limits the wait: after bytes that begin no request."""
+        return not self._is_answering and self._idle_since_s is None
 
     def _set_full(self, is_full: bool) -> None:
         self.flow.is_full = is_full
@@ -293,9 +330,11 @@ class Connection(HttpToolsProtocol):
 
     def _send_refusal(self) -> None:
         """Answer, and close once the client had the time to read it; what it sends until then is forgotten."""
-        self._unset_keepalive_if_required()
+        self._idle_since_s = None
         self._set_full(False)
         self.flow.resume_reading()
+        # It must not overtake an answer that is on its way.
+        self._connections.outgoing.flush()
         self.transport.write(self._refusal or b"")
         if self.transport.can_write_eof():
             self.transport.write_eof()

@@ -3,6 +3,7 @@
 import asyncio
 from dataclasses import dataclass, replace
 
+from coatcheck.http.outgoing import Outgoing
 from coatcheck.observe.metrics import Metrics
 
 
@@ -25,6 +26,7 @@ class Connections:
 
     def __init__(self, limits: ConnectionLimits, metrics: Metrics) -> None:
         self.limits = limits
+        self.outgoing = Outgoing()
         self._metrics = metrics
         self._all: set[asyncio.Transport] = set()
         self._awaited: dict[asyncio.Transport, None] = {}

@@ -1,6 +1,6 @@
 """One request and its one answer, with what every part of the edge needs of them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 
 from starlette.types import Receive, Scope, Send
 
@@ -32,7 +32,6 @@ class Exchange:
         "has_read_body",
         "has_stalled",
         "headers",
-        "headers_bytes",
         "job_id",
         "method",
         "operation",
@@ -50,7 +49,6 @@ class Exchange:
         self.receive = receive
         self.send = send
         self.headers = headers
-        self.headers_bytes = 0
         self.method: str = scope["method"]
         self.direct = direct_of(scope)
         self.correlation_id: str
@@ -82,8 +80,10 @@ class Exchange:
                 share.take(len(body))
                 await self._begin(status, head)
                 await self._send_in_pieces(body)
-        else:
-            await self._answer_at_once(status, head, b"" if self.is_head else body)
+            return
+        body = b"" if self.is_head else body
+        if not self._answered_directly(status, head, body):
+            await self._answer_in_messages(status, head, body)
 
     async def _send_in_pieces(self, body: bytes) -> None:
         """Hand the server no more than it can pass on: what it holds of the rest is counted nowhere."""
@@ -92,17 +92,22 @@ class Exchange:
             self.fault_point("response-half-sent")
             await self.send({"type": "http.response.body", "body": body[start:end], "more_body": end < len(body)})
 
-    async def answer_json(self, status: int, body: bytes, headers: RawHeaders = ()) -> None:
-        await self.answer(status, b"application/json", body, headers)
+    def answer_json(self, status: int, body: bytes, headers: RawHeaders = ()) -> Awaitable[None]:
+        return self.answer(status, b"application/json", body, headers)
 
     async def answer_empty(self, status: int, headers: RawHeaders = ()) -> None:
         """Send an answer that has no content, such as 204 or 304."""
-        await self._answer_at_once(status, [*headers, self._correlation()], b"")
+        head = [*headers, self._correlation()]
+        if not self._answered_directly(status, head, b""):
+            await self._answer_in_messages(status, head, b"")
 
-    async def _answer_at_once(self, status: int, head: RawHeaders, body: bytes) -> None:
-        if self.direct is not None and self.direct.answer(status, head, body, self.fault_point):
-            self.status = status
-            return
+    def _answered_directly(self, status: int, head: RawHeaders, body: bytes) -> bool:
+        if self.direct is None or not self.direct.answer(status, head, body, self.fault_point):
+            return False
+        self.status = status
+        return True
+
+    async def _answer_in_messages(self, status: int, head: RawHeaders, body: bytes) -> None:
         await self._begin(status, head)
         self.fault_point("response-half-sent")
         await self.send({"type": "http.response.body", "body": body})

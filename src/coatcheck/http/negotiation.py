@@ -63,7 +63,10 @@ def prefers_json(accept: Sequence[bytes]) -> bool:
 
 
 def _ranges(headers: Mapping[bytes, Sequence[bytes]]) -> Mapping[str, float] | None:
-    accept = b",".join(headers.get(b"accept", ()))
+    values = headers.get(b"accept")
+    if not values:
+        return None
+    accept = b",".join(values)
     if accept in _PLAIN or len(accept) > limits.HEADER_VALUE_BYTES_MAX:
         return None
     return _read(accept)

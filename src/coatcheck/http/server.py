@@ -94,7 +94,6 @@ class HttpServer:
             access_log=False,
             proxy_headers=False,
             server_header=False,
-            timeout_keep_alive=max(1, round(self._options.limits.keep_alive_s)),
         )
         config.load()
         loop = asyncio.get_running_loop()
@@ -115,6 +114,7 @@ class HttpServer:
     async def close(self, linger_s: float = _LINGER_S) -> None:
         """Stop listening, let answers that were begun come to their end for `linger_s` seconds, then abort."""
         self._stop_listening()
+        self._connections.outgoing.flush()
         for connection in list(self._state.connections):
             connection.shutdown()
         await self._connections.wait_empty(linger_s)
@@ -123,6 +123,7 @@ class HttpServer:
     async def abort(self) -> None:
         """Close every connection now."""
         self._stop_listening()
+        self._connections.outgoing.flush()
         for connection in list(self._state.connections):
             connection.transport.abort()
         for task in list(self._state.tasks):

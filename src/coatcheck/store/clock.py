@@ -8,6 +8,7 @@ nearly the pace of real time.
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 from coatcheck.core.job import InstantMs
@@ -74,10 +75,6 @@ class MarkKeeper(Protocol):
         ...
 
 
-def _running_ns() -> int:
-    return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
-
-
 @dataclass(frozen=True, slots=True)
 class Machine:
     """The machine's own clocks.
@@ -87,7 +84,7 @@ class Machine:
     """
 
     wall_ns: Callable[[], int] = time.time_ns
-    running_ns: Callable[[], int] = _running_ns
+    running_ns: Callable[[], int] = partial(time.clock_gettime_ns, time.CLOCK_BOOTTIME)
     monotonic_s: Callable[[], float] = time.monotonic
 
 

@@ -1,9 +1,11 @@
-"""The frozen records the store's verbs take and return."""
+"""The frozen records the store's verbs take and return; those made for every job are structs, which cost less."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from coatcheck.core.job import InstantMs, JobRecord, Progress
 from coatcheck.core.outcome import Outcome
@@ -13,8 +15,7 @@ from coatcheck.core.states import Status
 # --- acceptance -------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class IdempotencyKey:
+class IdempotencyKey(Struct, frozen=True):
     """A client's retry key with the fingerprint of the body it came with."""
 
     key: str
@@ -23,8 +24,7 @@ class IdempotencyKey:
     expires_at: InstantMs
 
 
-@dataclass(frozen=True, slots=True)
-class Submission:
+class Submission(Struct, frozen=True):
     """A valid request on its way to its one commit. `payload` is the body as received: UTF-8 JSON."""
 
     job_id: str
@@ -47,29 +47,25 @@ class Submission:
         return self.available_at > self.created_at
 
 
-@dataclass(frozen=True, slots=True)
-class Accepted:
+class Accepted(Struct, frozen=True):
     """A new job, durable now."""
 
     job: JobRecord
 
 
-@dataclass(frozen=True, slots=True)
-class Replayed:
+class Replayed(Struct, frozen=True):
     """The key was used for the same body before: this is its job as it stands now."""
 
     job: JobRecord
 
 
-@dataclass(frozen=True, slots=True)
-class KeyConflict:
+class KeyConflict(Struct, frozen=True):
     """The key was used for another body."""
 
     job_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class KeyOfExpiredJob:
+class KeyOfExpiredJob(Struct, frozen=True):
     """The key was used for the same body, and its job has expired since."""
 
     job_id: str
@@ -80,8 +76,7 @@ Disposition: TypeAlias = Accepted | Replayed | KeyConflict | KeyOfExpiredJob
 # --- claims -----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Lease:
+class Lease(Struct, frozen=True):
     """The exclusive right to one attempt. Every write of a worker names it, and the store compares all of it."""
 
     job_id: str
@@ -99,8 +94,7 @@ class ClaimRequest:
     policies: Mapping[str, Policy]
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(Struct, frozen=True):
     """One attempt handed to a worker. `is_alone`: it must run in a runner of its own."""
 
     lease: Lease
@@ -117,8 +111,7 @@ class Claims:
     next_due_at: InstantMs | None
 
 
-@dataclass(frozen=True, slots=True)
-class Beat:
+class Beat(Struct, frozen=True):
     """A heartbeat: the lease goes on; `progress` replaces what is stored when it is given."""
 
     lease: Lease
@@ -133,8 +126,7 @@ class BeatAnswer(StrEnum):
     LOST = "lost"
 
 
-@dataclass(frozen=True, slots=True)
-class Finishing:
+class Finishing(Struct, frozen=True):
     """An attempt's outcome on its way to the store. `jitter` is a random number in [0, 1) for the backoff."""
 
     lease: Lease
@@ -143,8 +135,7 @@ class Finishing:
     jitter: float
 
 
-@dataclass(frozen=True, slots=True)
-class Finished:
+class Finished(Struct, frozen=True):
     """Where the job stands after its attempt: a final status, or queued again."""
 
     job: JobRecord

@@ -1,7 +1,8 @@
 """The reference model as readers see it: what a store must answer to every read, by arithmetic on dictionaries."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec import structs
 
 from coatcheck.core import limits
 from coatcheck.core.job import AttemptRecord, InstantMs, JobRecord, ResultInfo
@@ -96,7 +97,7 @@ class Model:
             and expires_at > now
         )
         inline = job.result.body if is_inline and job.result is not None else None
-        return replace(record, result=ResultInfo(info.content_type, info.size_bytes, inline))
+        return structs.replace(record, result=ResultInfo(info.content_type, info.size_bytes, inline))
 
 
 def _is_wanted(job: JobRecord, query: JobQuery) -> bool:

@@ -1,8 +1,9 @@
 """What changes the reference model: every write of the store's port, told in its own words."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import assert_never
+
+from msgspec import structs
 
 from coatcheck.core.events import EventType
 from coatcheck.core.job import InstantMs, JobRecord, Progress
@@ -64,7 +65,7 @@ class Changes:
         """The job whose turn it is was leased. It starts no earlier than it may, however old the caller's time is."""
         record, now = job.record, max(now, job.record.available_at)
         take_waiting(self._state, job, in_turn=True)
-        job.record = replace(
+        job.record = structs.replace(
             record,
             version=record.version + 1,
             attempt=record.attempt + 1,
@@ -84,7 +85,7 @@ class Changes:
         job.beats, job.alive_s = job.beats + 1, now_s
         if beat.progress is not None:
             told = beat.progress if beat.progress != Progress(None, None) else None
-            job.record = replace(job.record, progress=told, version=job.record.version + 1, updated_at=now)
+            job.record = structs.replace(job.record, progress=told, version=job.record.version + 1, updated_at=now)
         return BeatAnswer.CANCEL if job.record.cancel_requested else BeatAnswer.GO_ON
 
     def finish(self, finishing: Finishing, now: InstantMs) -> JobRecord | None:
@@ -121,7 +122,7 @@ class Changes:
                 job.record = _asked_to_stop(job.record, reason, now)
             return CancelDisposition.REQUESTED, self._model.record(job_id, now)
         take_waiting(self._state, job, in_turn=False)
-        job.record = replace(job.record, cancel_requested=True, cancel_reason=reason)
+        job.record = structs.replace(job.record, cancel_requested=True, cancel_reason=reason)
         end(self._state, job, Verdict("", job.record.counted_attempts, Status.CANCELLED), now)
         return CancelDisposition.CANCELLED, self._model.record(job_id, now)
 
@@ -147,7 +148,7 @@ class Changes:
             again = self._model.find(redriving.tenant, found.redriven_as, now)
             return again if isinstance(again, JobRecord) else RedriveRefusal.NOT_FOUND
         failed = self._state.jobs[found.id]
-        failed.record = replace(
+        failed.record = structs.replace(
             failed.record, redriven_as=redriving.new_job_id, version=found.version + 1, updated_at=now
         )
         begin(self._state, ModelJob(_redriven_record(found, redriving), Place.ENDED, failed.payload), now)
@@ -257,4 +258,6 @@ def _redriven_record(failed: JobRecord, redriving: Redriving) -> JobRecord:
 
 
 def _asked_to_stop(record: JobRecord, reason: str | None, now: InstantMs) -> JobRecord:
-    return replace(record, cancel_requested=True, cancel_reason=reason, version=record.version + 1, updated_at=now)
+    return structs.replace(
+        record, cancel_requested=True, cancel_reason=reason, version=record.version + 1, updated_at=now
+    )

@@ -1,6 +1,6 @@
 """How a job of the reference model moves from place to place, with all that must move along."""
 
-from dataclasses import replace
+from msgspec import structs
 
 from coatcheck.core.errors import ErrorInfo
 from coatcheck.core.events import EventType, event_data
@@ -63,7 +63,7 @@ def settle(state: ModelState, job: ModelJob, verdict: Verdict, now: InstantMs) -
     if verdict.status is not None:
         end(state, job, verdict, now)
         return
-    job.record = replace(
+    job.record = structs.replace(
         record,
         status=Status.QUEUED,
         version=record.version + 1,
@@ -90,7 +90,7 @@ def end(state: ModelState, job: ModelJob, verdict: Verdict, now: InstantMs) -> N
     result_expires_at = min(expires_at, now + round(retention.result_s * 1000))
     job.place, job.result = Place.ENDED, result
     job.tombstone_until = max(expires_at + round(retention.tombstone_s * 1000), job.key_expires_at or 0)
-    job.record = replace(
+    job.record = structs.replace(
         record,
         status=status,
         version=record.version + 1,

@@ -3,12 +3,12 @@
 import secrets
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import orjson
 from execution_handlers import app
+from msgspec import structs
 
 from coatcheck.core.faults import FaultPoint, no_fault
 from coatcheck.core.ids import RANDOM_BITS, IdSequence
@@ -56,7 +56,7 @@ class ExecutionWorld:
             max_attempts=app.policies.of(operation).max_attempts,
             correlation_id="corr",
         )
-        disposition = await self.store.accept_job(replace(submission, **changes))
+        disposition = await self.store.accept_job(structs.replace(submission, **changes))
         assert isinstance(disposition, Accepted)
         return disposition.job.id
 

@@ -9,12 +9,13 @@ from typing import Any, cast
 
 import pytest
 from starlette.types import ASGIApp, Receive, Scope, Send
-from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from coatcheck.core.faults import no_fault
 from coatcheck.http.connections import ConnectionLimits
-from coatcheck.http.direct import Direct, direct_of
+from coatcheck.http.direct import Cycle, direct_of
 from coatcheck.http.exchange import Exchange
+from coatcheck.http.outgoing import Outgoing
 from coatcheck.http.server import HttpServer, ServerOptions
 from coatcheck.observe.metrics import Metrics
 from coatcheck.testing.clock import ManualClock
@@ -111,34 +112,49 @@ async def test_a_request_leaves_no_circle_of_references() -> None:
             gc.enable()
 
 
-def _cycle(**changes: Any) -> Any:
-    written: list[bytes] = []
-    fields = {
-        "disconnected": False,
-        "response_started": False,
-        "response_complete": False,
-        "waiting_for_100_continue": False,
-        "more_body": False,
-        "keep_alive": True,
-        "body": bytearray(_BODY),
-        "default_headers": [(b"date", b"now")],
-        "message_event": asyncio.Event(),
-        "scope": {"extensions": {}},
-        "flow": SimpleNamespace(write_paused=False, resume_reading=lambda: None),
-        "transport": SimpleNamespace(write=written.append, close=lambda: written.append(b"closed")),
-        "on_response": lambda: None,
-        "written": written,
-    }
-    return SimpleNamespace(**{**fields, **changes})
+class _Cycle(Cycle):
+    """A cycle on a connection that notes what is written to it."""
+
+    def __init__(self, **changes: Any) -> None:
+        self.written: list[bytes] = []
+        transport = SimpleNamespace(
+            write=self.written.append, close=lambda: self.written.append(b"closed"), is_closing=lambda: False
+        )
+        connection = SimpleNamespace(
+            transport=transport,
+            flow=SimpleNamespace(write_paused=False, resume_reading=lambda: None),
+            server_state=SimpleNamespace(default_headers=[(b"date", b"now")]),
+            parser=SimpleNamespace(
+                get_http_version=lambda: "1.1", get_method=lambda: b"GET", should_keep_alive=lambda: True
+            ),
+            url=b"/",
+            headers=[],
+            scheme="http",
+            server=None,
+            client=None,
+            expect_100_continue=False,
+            on_response_complete=lambda: None,
+        )
+        super().__init__(cast("HttpToolsProtocol", connection), Outgoing())
+        self.more_body = False
+        self.body = bytearray(_BODY)
+        for name, value in changes.items():
+            setattr(self, name, value)
 
 
-def _answer(cycle: Any, *headers: tuple[bytes, bytes]) -> bool:
-    return Direct(cast("RequestResponseCycle", cycle)).answer(200, headers, b"yes", no_fault)
+def _answer(cycle: Cycle, *headers: tuple[bytes, bytes]) -> bool:
+    return cycle.answer(200, headers, b"yes", no_fault)
 
 
-def test_an_answer_is_one_write() -> None:
-    cycle = _cycle()
+async def _end_of_turn() -> None:
+    await asyncio.sleep(0)
+
+
+async def test_an_answer_is_one_write_at_the_end_of_the_turn() -> None:
+    cycle = _Cycle()
     assert _answer(cycle, (b"etag", b"x"))
+    assert cycle.written == []
+    await _end_of_turn()
     assert cycle.written == [b"HTTP/1.1 200 OK\r\ndate: now\r\netag: x\r\n\r\nyes"]
     assert cycle.response_complete
     assert cycle.message_event.is_set()
@@ -150,7 +166,7 @@ def test_an_answer_is_one_write() -> None:
     ids=["gone", "begun", "does-not-read"],
 )
 def test_what_cannot_go_at_once_is_left_to_the_messages(changes: dict[str, Any]) -> None:
-    cycle = _cycle(**changes)
+    cycle = _Cycle(**changes)
     assert not _answer(cycle)
     assert cycle.written == []
     assert not cycle.response_complete
@@ -158,17 +174,42 @@ def test_what_cannot_go_at_once_is_left_to_the_messages(changes: dict[str, Any])
 
 @pytest.mark.parametrize("value", [b"a\r\nb: c", b"a\nb: c", b"a\rb", b"a\x00b", b"\x7f", b"a\r\n\r\n<html>"])
 def test_no_value_can_end_its_header(value: bytes) -> None:
-    cycle = _cycle()
+    cycle = _Cycle()
     with pytest.raises(RuntimeError, match="control character"):
         _answer(cycle, (b"location", value))
     assert cycle.written == []
     assert not cycle.response_started
 
 
-def test_a_value_that_looks_like_a_header_closes_nothing() -> None:
-    cycle = _cycle()
+async def test_a_value_that_looks_like_a_header_closes_nothing() -> None:
+    cycle = _Cycle()
     assert _answer(cycle, (b"x", b"connection: close"))
+    await _end_of_turn()
+    assert len(cycle.written) == 1
     assert b"closed" not in cycle.written
+
+
+async def test_a_connection_that_is_not_kept_is_closed_after_its_answer() -> None:
+    cycle = _Cycle(keep_alive=False)
+    assert _answer(cycle)
+    assert [text[:8] for text in cycle.written] == [b"HTTP/1.1", b"closed"]
+
+
+async def test_what_a_client_is_told_in_one_turn_stays_in_order() -> None:
+    outgoing, cycle = Outgoing(), _Cycle()
+    outgoing.write(cycle.transport, b"first")
+    outgoing.write(cycle.transport, b"second")
+    outgoing.flush()
+    await _end_of_turn()
+    assert cycle.written == [b"first", b"second"]
+
+
+async def test_nothing_is_written_to_a_connection_that_is_gone() -> None:
+    outgoing, written = Outgoing(), list[bytes]()
+    gone = SimpleNamespace(write=written.append, is_closing=lambda: True)
+    outgoing.write(cast("asyncio.Transport", gone), b"answer")
+    await _end_of_turn()
+    assert written == []
 
 
 @pytest.mark.parametrize(
@@ -177,15 +218,14 @@ def test_a_value_that_looks_like_a_header_closes_nothing() -> None:
     ids=["more-to-come", "waits-for-leave", "gone", "large"],
 )
 def test_a_body_that_is_not_there_as_a_whole_is_asked_for(changes: dict[str, Any]) -> None:
-    cycle = _cycle(**changes)
+    cycle = _Cycle(**changes)
     before = bytes(cycle.body)
-    assert Direct(cast("RequestResponseCycle", cycle)).take_body(100) is None
+    assert cycle.take_body(100) is None
     assert bytes(cycle.body) == before
 
 
 async def test_half_of_an_answer_is_on_its_way_at_the_fault_point() -> None:
-    cycle, seen = _cycle(), []
-    direct = Direct(cast("RequestResponseCycle", cycle))
-    assert direct.answer(200, [], b"yes", lambda name: seen.append((name, len(cycle.written))))
+    cycle, seen = _Cycle(), []
+    assert cycle.answer(200, [], b"yes", lambda name: seen.append((name, len(cycle.written))))
     assert seen == [("response-half-sent", 1)]
     assert len(cycle.written) == 2

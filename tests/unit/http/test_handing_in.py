@@ -274,6 +274,14 @@ async def test_unexpected_faults_tell_nothing(site: Site) -> None:
     assert "secret" not in response.text
 
 
+async def test_a_request_there_is_no_memory_for_may_be_sent_again_later(site: Site) -> None:
+    site.faults.raise_at("request-read", MemoryError())
+    response = await site.submit()
+    assert_problem(response, 503, "saturated")
+    assert int(response.headers["retry-after"]) >= 1
+    assert (await site.submit()).status_code == 202
+
+
 async def test_store_trouble_after_acceptance_is_still_202(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     async def fail(*args: object) -> None:
         raise StoreUnavailable

@@ -6,6 +6,7 @@ from itertools import count
 from typing import Any, NoReturn
 
 import pytest
+from msgspec import structs
 
 from coatcheck.core.events import EventType
 from coatcheck.core.job import JobRecord
@@ -66,7 +67,7 @@ def accept_twice(patch: Patch) -> None:
     async def accept(self: Acceptances, submission: Submission) -> Any:
         if submission.operation == SPARE:
             twin_id = submission.job_id[:-1] + ("0" if submission.job_id[-1] != "0" else "1")
-            await accept_job(self, replace(submission, job_id=twin_id))
+            await accept_job(self, structs.replace(submission, job_id=twin_id))
         return await accept_job(self, submission)
 
     patch.setattr(Acceptances, "accept_job", accept)
@@ -89,8 +90,8 @@ def compare_no_body(patch: Patch) -> None:
         key = submission.key
         assert key is not None
         row = transaction.row("find_key", tenant=submission.tenant, operation=submission.operation, key=key.key)
-        found = key if row is None else replace(key, algorithm=row[0], fingerprint=row[1])
-        return find_earlier(transaction, replace(submission, key=found))
+        found = key if row is None else structs.replace(key, algorithm=row[0], fingerprint=row[1])
+        return find_earlier(transaction, structs.replace(submission, key=found))
 
     patch.setattr(acceptance, "_find_earlier", find)
 
@@ -112,7 +113,7 @@ def finish_with_any_token(patch: Patch) -> None:
     finish = claims.finish
 
     def finish_any(transaction: Transaction, finishing: Finishing, now: int) -> Any:
-        return finish(transaction, replace(finishing, lease=_lease_now(transaction, finishing.lease)), now)
+        return finish(transaction, structs.replace(finishing, lease=_lease_now(transaction, finishing.lease)), now)
 
     patch.setattr(claims, "finish", finish_any)
 
@@ -145,7 +146,7 @@ def tell_an_end_twice(patch: Patch) -> None:
     def tell_twice(self: Transaction, event: EventType, jobs: Sequence[JobRecord]) -> None:
         tell(self, event, jobs)
         if event is EventType.FAILED:
-            tell(self, event, [replace(job, version=job.version + 1) for job in jobs])
+            tell(self, event, [structs.replace(job, version=job.version + 1) for job in jobs])
 
     patch.setattr(Transaction, "tell", tell_twice)
 
@@ -194,7 +195,7 @@ def list_an_old_state(patch: Patch) -> None:
 
     async def lag(self: Reading, *args: Any) -> JobPage:
         page = await list_jobs(self, *args)
-        return replace(page, jobs=[replace(job, attempt=0) for job in page.jobs])
+        return replace(page, jobs=[structs.replace(job, attempt=0) for job in page.jobs])
 
     patch.setattr(Reading, "list_jobs", lag)
 

@@ -1,6 +1,6 @@
 """What clients and operators do to jobs that exist: cancel, erase, redrive."""
 
-from dataclasses import replace
+from msgspec import structs
 
 from coatcheck.core.job import InstantMs, JobRecord
 from coatcheck.core.policy import Policies
@@ -57,7 +57,7 @@ def _cancel(
         ending = Ending(Status.CANCELLED, policy, moved, is_cancel_requested=True, cancel_reason=reason)
         return CancelAnswer(CancelDisposition.CANCELLED, end_job(transaction, place, fixed_of(job), ending, now))
     if transaction.run("request_cancel", job_id=job.id, reason=reason, now=now):
-        job = replace(job, version=job.version + 1, updated_at=now, cancel_requested=True, cancel_reason=reason)
+        job = structs.replace(job, version=job.version + 1, updated_at=now, cancel_requested=True, cancel_reason=reason)
         transaction.hint(WakeUpKind.CHANGED, job.id)
     transaction.fault_point("cancel-stored")
     transaction.hint(WakeUpKind.CANCEL, job.id)
@@ -99,7 +99,7 @@ def _redrive(transaction: Transaction, redriving: Redriving) -> JobRecord | Redr
 def _again(job: JobRecord, redriving: Redriving) -> JobRecord:
     """A new life for a failed job: the same request and chain, none of its history."""
     now = redriving.created_at
-    return replace(
+    return structs.replace(
         job,
         id=redriving.new_job_id,
         status=Status.QUEUED,

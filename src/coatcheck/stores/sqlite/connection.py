@@ -35,19 +35,25 @@ _UNAVAILABLE = (
     apsw.ReadOnlyError,
 )
 _DAMAGED = (apsw.CorruptError, apsw.NotADBError)
+FAILURES = (OSError, *_UNAVAILABLE, *_DAMAGED)
+"""What SQLite and the file system raise when the store, rather than one statement, has failed."""
+
+
+def unavailable(path: Path, error: Exception) -> StoreUnavailable:
+    """One of FAILURES in words that name the file."""
+    if isinstance(error, OSError):
+        return StoreUnavailable(f"{path}: {error.strerror}")
+    damaged = " is damaged" if isinstance(error, _DAMAGED) else ""
+    return StoreUnavailable(f"{path}{damaged}: {error}")
 
 
 @contextmanager
 def store_errors(path: Path) -> Iterator[None]:
-    """Turn the failures of SQLite and of files into StoreUnavailable; the message names the file and their words."""
+    """Turn FAILURES into StoreUnavailable."""
     try:
         yield
-    except OSError as error:
-        raise StoreUnavailable(f"{path}: {error.strerror}") from error
-    except _UNAVAILABLE as error:
-        raise StoreUnavailable(f"{path}: {error}") from error
-    except _DAMAGED as error:
-        raise StoreUnavailable(f"{path} is damaged: {error}") from error
+    except FAILURES as error:
+        raise unavailable(path, error) from error
 
 
 def is_unavailable(error: Exception) -> bool:

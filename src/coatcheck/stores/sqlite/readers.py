@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import apsw
 
 from coatcheck.store.errors import StoreUnavailable
-from coatcheck.stores.sqlite.connection import open_reader, store_errors
+from coatcheck.stores.sqlite.connection import FAILURES, open_reader, unavailable
 from coatcheck.stores.sqlite.rows import Row
 from coatcheck.stores.sqlite.statements import sql
 
@@ -64,8 +64,10 @@ class Readers:
     def here(self, read: Callable[[Snapshot], T]) -> T:
         """Read a few rows by key, on the event loop."""
         self._check_open()
-        with store_errors(self._path):
+        try:
             return read(self._inline)
+        except FAILURES as error:
+            raise unavailable(self._path, error) from error
 
     async def aside(self, read: Callable[[Snapshot], T]) -> T:
         """Read in a thread, all statements in one snapshot."""
@@ -85,8 +87,11 @@ class Readers:
             raise StoreUnavailable("The store is closed.")
 
     def _read(self, read: Callable[[Snapshot], T]) -> T:
-        with store_errors(self._path), self._snapshot() as snapshot:
-            return read(snapshot)
+        try:
+            with self._snapshot() as snapshot:
+                return read(snapshot)
+        except FAILURES as error:
+            raise unavailable(self._path, error) from error
 
     def _snapshot(self) -> Snapshot:
         """This thread's own. Where it cannot be opened (no descriptor left), the next read tries again."""

@@ -3,6 +3,8 @@
 import asyncio
 from dataclasses import replace
 
+from msgspec import structs
+
 from coatcheck.core.errors import ErrorCategory
 from coatcheck.core.outcome import Released
 from coatcheck.core.policy import Policies
@@ -34,7 +36,7 @@ class TestClaims(Suite):
         job = await world.accept()
         world.clock.advance(3)
         (claim,) = await world.claim()
-        assert claim.job == replace(
+        assert claim.job == structs.replace(
             job,
             status=Status.RUNNING,
             version=job.version + 1,

@@ -1,9 +1,9 @@
 """What a client or an operator does to a job: cancel, erase, redrive. Repeating any of them is safe."""
 
 import asyncio
-from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from coatcheck.core.job import JobRecord
 from coatcheck.core.limits import CANCEL_REASON_CHARS_MAX
@@ -53,7 +53,7 @@ class TestCancel(Suite):
         world.clock.advance(1)
         answer = await _cancel(world, job.id, "Ordered twice ☂")
         assert answer.disposition is CancelDisposition.CANCELLED
-        assert answer.job == replace(
+        assert answer.job == structs.replace(
             job,
             status=Status.CANCELLED,
             version=job.version + 1,
@@ -75,7 +75,7 @@ class TestCancel(Suite):
         reason = "x" * CANCEL_REASON_CHARS_MAX
         answer = await _cancel(world, claim.job.id, reason)
         assert answer.disposition is CancelDisposition.REQUESTED
-        assert answer.job == replace(
+        assert answer.job == structs.replace(
             claim.job,
             version=claim.job.version + 1,
             updated_at=world.now,
@@ -188,7 +188,7 @@ class TestRedrive(Suite):
         assert (new.error, new.finished_at, new.expires_at, new.redriven_as) == (None, None, None, None)
         assert await world.find(new.id) == new
         old = await world.find(failed.id)
-        assert old == replace(failed, redriven_as=new.id, version=failed.version + 1, updated_at=world.now)
+        assert old == structs.replace(failed, redriven_as=new.id, version=failed.version + 1, updated_at=world.now)
         assert (await world.restart(new.id)).payload == payload
 
     async def test_a_second_call_answers_with_the_same_job(self, world: World) -> None:
@@ -229,7 +229,7 @@ class TestRedrive(Suite):
     async def test_what_is_not_there_is_not_redriven(self, world: World) -> None:
         failed = await job_in(world, Status.FAILED)
         assert await self._redrive(world, failed, tenant="other") is RedriveRefusal.NOT_FOUND
-        assert await self._redrive(world, replace(failed, id=UNKNOWN_ID)) is RedriveRefusal.NOT_FOUND
+        assert await self._redrive(world, structs.replace(failed, id=UNKNOWN_ID)) is RedriveRefusal.NOT_FOUND
         assert await world.find(failed.id) == failed
         world.clock.advance(POLICY.retention.failed_s)
         assert await self._redrive(world, failed) is RedriveRefusal.NOT_FOUND

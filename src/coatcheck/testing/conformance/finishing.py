@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from coatcheck.core.backoff import Backoff
 from coatcheck.core.errors import ErrorCategory
@@ -53,7 +54,7 @@ class TestSuccess(Suite):
         world.clock.advance(2)
         job = await world.finish(claim, DONE)
         body = DONE.result.body
-        assert job == replace(
+        assert job == structs.replace(
             claim.job,
             status=Status.SUCCEEDED,
             version=claim.job.version + 1,
@@ -97,7 +98,7 @@ class TestFailure(Suite):
         claim = await world.start()
         world.clock.advance(2)
         job = await world.finish(claim, BROKEN)
-        assert job == replace(
+        assert job == structs.replace(
             claim.job,
             status=Status.FAILED,
             version=claim.job.version + 1,

@@ -3,10 +3,10 @@
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from coatcheck.core.errors import ErrorCategory
 from coatcheck.core.faults import no_fault
@@ -68,7 +68,7 @@ class TestHeartbeats(Suite):
         progress = Progress(0.25, "3 of 12 shelves ☂")
         assert await _beat(world, claim, progress) is BeatAnswer.GO_ON
         job = await world.find(claim.job.id)
-        assert job == replace(claim.job, version=claim.job.version + 1, updated_at=world.now, progress=progress)
+        assert job == structs.replace(claim.job, version=claim.job.version + 1, updated_at=world.now, progress=progress)
         await _beat(world, claim)
         assert await world.find(claim.job.id) == job
         await _beat(world, claim, Progress(None, "Sorting"))
@@ -101,7 +101,7 @@ class TestHeartbeats(Suite):
     @pytest.mark.parametrize("wrong", [{"token": "0" * 32}, {"attempt": 2}, {"job_id": UNKNOWN_ID}], ids=str)
     async def test_a_lease_is_all_of_its_parts(self, world: World, wrong: dict[str, Any]) -> None:
         claim = await world.start()
-        forged = replace(claim, lease=replace(claim.lease, **wrong))
+        forged = structs.replace(claim, lease=structs.replace(claim.lease, **wrong))
         assert await _beat(world, forged, Progress(1.0, "Mine")) is BeatAnswer.LOST
         for write in (_finish, _fail, _record_effect, _find_effect):
             with pytest.raises(LeaseLost):

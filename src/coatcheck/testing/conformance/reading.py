@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from coatcheck.core.job import JobRecord
 from coatcheck.core.limits import PAGE_SIZE_MAX
@@ -71,7 +72,7 @@ class TestExpiry(Suite):
         assert job.expires_at == world.now + round(_LIFETIMES[status] * 1000)
         world.clock.advance(_LIFETIMES[status] - 0.001)
         last_seen = await world.find(job.id)
-        assert replace(last_seen, result=None) == replace(job, result=None)
+        assert structs.replace(last_seen, result=None) == structs.replace(job, result=None)
         world.clock.advance(0.001)
         for _ in range(2):
             found = await world.store.find_job(TENANT, job.id, world.now)

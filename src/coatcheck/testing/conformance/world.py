@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import pytest_asyncio
+from msgspec import structs
 
 from coatcheck.core.backoff import Backoff
 from coatcheck.core.errors import ErrorCategory, ErrorInfo
@@ -114,7 +115,7 @@ class World:
             max_attempts=3,
             correlation_id="a-correlation-id",
         )
-        return replace(plain, **changes)
+        return structs.replace(plain, **changes)
 
     async def accept(self, **changes: Any) -> JobRecord:
         """Hand in work that must be accepted."""
@@ -236,4 +237,4 @@ def key_of(world: World, text: str = "retry-1", fingerprint: str = "f" * 64, win
 
 def stale(lease: Lease) -> Lease:
     """A lease that was never given."""
-    return replace(lease, token="0" * len(lease.token))
+    return structs.replace(lease, token="0" * len(lease.token))
