@@ -72,9 +72,11 @@ SUITE = [
 ]
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", "postgres", "postgres-pooled"])
 def store_factory(request: pytest.FixtureRequest, tmp_path: Path) -> StoreFactory:
-    return SqliteFactory(tmp_path / "conformance.db") if request.param == "sqlite" else PostgresFactory()
+    if request.param == "sqlite":
+        return SqliteFactory(tmp_path / "conformance.db")
+    return PostgresFactory(is_pooled=request.param == "postgres-pooled")
 
 
 def test_no_class_of_the_suite_is_left_out() -> None:

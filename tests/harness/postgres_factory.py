@@ -17,11 +17,15 @@ WHERE relnamespace = 'coatcheck'::regnamespace AND relkind = 'r' AND relname NOT
 
 
 class PostgresFactory:
-    """One database, made when it is first opened. A lease ends by the database's clock, whoever watches it."""
+    """One database, made when it is first opened. A lease ends by the database's clock, whoever watches it.
+
+    `is_pooled`: the store does as it must behind a pooler that lends sessions for one transaction.
+    """
 
     capabilities = Capabilities(has_lease_ends=True)
 
-    def __init__(self) -> None:
+    def __init__(self, is_pooled: bool = False) -> None:
+        self._is_pooled = is_pooled
         self._dsn: str | None = None
 
     async def open_store(self, clock: ManualClock, events: bool, fault_point: FaultPoint) -> Store:
@@ -31,6 +35,9 @@ class PostgresFactory:
             dsn=self._dsn,
             app_name="conformance",
             listen_dsn=self._dsn,
+            # One connection for everything is the least a pooler may leave a process.
+            connections=1 if self._is_pooled else 4,
+            is_pooled=self._is_pooled,
             lease_s=LEASE_S,
             events=events,
             lease_clock=lambda: round(clock.monotonic_s() * 1000),

@@ -11,6 +11,7 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import asyncpg
 
@@ -101,6 +102,11 @@ class PostgresServer:
             stdout=subprocess.DEVNULL,
             **_user(),
         )
+
+
+def database_of(dsn: str) -> str:
+    """The name in a DSN."""
+    return urlsplit(dsn).path.removeprefix("/")
 
 
 def _user() -> dict[str, Any]:

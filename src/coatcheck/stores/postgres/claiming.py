@@ -72,26 +72,37 @@ class _Taken:
     payload: bytes
 
 
+@dataclass(frozen=True, slots=True)
+class _Turns:
+    """Rows of next_turns that name a tenant, and when the next job that waits for its time is due."""
+
+    rows: Sequence[Row]
+    next_due_at: InstantMs | None
+
+
 async def claim(transaction: Transaction, asked: Asked) -> Taking:
     """Lease the next jobs, going round the operations, until the slots are full or nothing is ready."""
-    await promote(transaction, asked.now, limits.SWEEP_BATCH_MAX)
     slots = await _slots(transaction, asked)
     wanted = min(asked.request.slots, limits.CLAIM_BATCH_MAX)
     taking = Taking()
     started: list[_Taken] = []
     looked_at = 0
-    while looked_at < _TAKEN_MAX and len(started) < wanted:
-        picked = await _pick(transaction, slots, wanted - len(started), taking)
+    turns = await _next_turns(transaction, slots, wanted)
+    if turns.next_due_at is not None and turns.next_due_at <= asked.now:
+        await promote(transaction, asked.now, limits.SWEEP_BATCH_MAX)
+        turns = await _next_turns(transaction, slots, wanted)
+    while True:
+        picked = _pick(turns.rows, slots, wanted - len(started), taking)
         taken = await _take(transaction, picked, taking)
         looked_at += len(taken)
         in_time = await _end_overdue(transaction, asked, taken)
         started += in_time
         for job in in_time:
             slots[job.place.operation] -= 1
-        if len(in_time) == len(picked) or not taken:
+        if len(in_time) == len(picked) or not taken or looked_at >= _TAKEN_MAX:
             break
-    claims = await _lease(transaction, asked, started)
-    taking.claims = Claims(claims, await next_due_at(transaction))
+        turns = await _next_turns(transaction, slots, wanted - len(started))
+    taking.claims = Claims(await _lease(transaction, asked, started), turns.next_due_at)
     return taking
 
 
@@ -109,18 +120,23 @@ async def _slots(transaction: Transaction, asked: Asked) -> dict[str, int]:
     return slots
 
 
-async def _pick(transaction: Transaction, slots: Mapping[str, int], wanted: int, taking: Taking) -> list[Turn]:
-    """The operations and tenants of the next `wanted` starts, in order. Nothing is taken yet.
-
-    As many turns as starts are wanted are enough to know: each start goes to the lowest, which then rises by one.
-    """
+async def _next_turns(transaction: Transaction, slots: Mapping[str, int], wanted: int) -> _Turns:
+    """As many turns as starts are wanted are enough to know: each start goes to the lowest, which then rises by one."""
     # One more than is free is asked for: it tells a tenant that is served to the last from one that has more.
     asked = [(name, min(free, wanted) + 1) for name, free in slots.items() if free > 0 and wanted > 0]
-    turns: dict[str, list[tuple[float, str, int]]] = {name: [] for name, _ in asked}
-    for operation, tenant, vstart, waiting in await transaction.rows("next_turns", *columns(asked, 2)) if asked else ():
-        level = vstart + taking.served.count((operation, tenant))
+    if not asked:
+        return _Turns((), await next_due_at(transaction))
+    rows = await transaction.rows("next_turns", *columns(asked, 2))
+    return _Turns([row for row in rows if row[1] is not None], rows[0][-1])
+
+
+def _pick(rows: Sequence[Row], slots: Mapping[str, int], wanted: int, taking: Taking) -> list[Turn]:
+    """The operations and tenants of the next `wanted` starts, in order. Nothing is taken yet."""
+    turns: dict[str, list[tuple[float, str, int]]] = {name: [] for name in slots}
+    served = Counter(taking.served)
+    for operation, tenant, vstart, waiting, _ in rows:
         if waiting:
-            heapq.heappush(turns[operation], (level, tenant, waiting))
+            heapq.heappush(turns[operation], (vstart + served[operation, tenant], tenant, waiting))
         else:
             taking.drained.append((operation, tenant))
     left = dict(slots)

@@ -91,6 +91,7 @@ async def leave_turns(transactions: Transactions, turns: Iterable[Turn]) -> None
         return
 
     async def act(transaction: Transaction) -> None:
+        await transaction.rows("commit_cheaply")
         held = await transaction.rows("hold_turns", *columns(rows, 2))
         if held:
             await transaction.run("leave_turns", *columns(held, 2))

@@ -3,6 +3,5 @@
 SELECT t.operation, t.tenant
 FROM turn AS t JOIN unnest($1::text[], $2::text[]) AS d (operation, tenant)
     ON t.operation = d.operation AND t.tenant = d.tenant
-WHERE t.is_waiting
 ORDER BY t.operation, t.tenant
 FOR UPDATE OF t SKIP LOCKED

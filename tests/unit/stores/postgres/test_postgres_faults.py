@@ -1,0 +1,200 @@
+"""A database that goes away: every verb says so, nothing that was answered is lost, and all is well when it is back."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+
+import asyncpg
+import pytest
+
+from coatcheck.core.states import Status
+from coatcheck.store.errors import StoreError, StoreUnavailable
+from coatcheck.store.records import (
+    Accepted,
+    Beat,
+    IdempotencyKey,
+    JobQuery,
+    Prunable,
+    Redriving,
+    Replayed,
+)
+from coatcheck.stores.postgres import transaction as transaction_module
+from coatcheck.stores.postgres.connection import Connection
+from coatcheck.stores.postgres.statements import sql
+from coatcheck.stores.postgres.store import PostgresStore
+from coatcheck.testing.faults import FaultPoints
+from coatcheck.testing.waiting import wait_until_async
+from harness.postgres_server import PostgresServer, database_of, shared_server
+from harness.postgres_work import POLICIES, TENANT, accept, claim, clock, finishing, opened, submission
+
+END_OTHERS = """
+SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
+"""
+
+
+@pytest.fixture
+async def dsn() -> str:
+    return await shared_server().new_database()
+
+
+@pytest.fixture(scope="module")
+def own_server() -> Iterator[PostgresServer]:
+    """A server that only these tests stop."""
+    server = PostgresServer()
+    server.start()
+    yield server
+    server.remove()
+
+
+async def verbs(store: PostgresStore) -> dict[str, Callable[[], Awaitable[object]]]:
+    """Every verb, on a job that runs."""
+    await accept(store)
+    (running,) = await claim(store)
+    job_id, lease, now = running.job.id, running.lease, clock.now()
+    return {
+        "accept_job": lambda: store.accept_job(submission()),
+        "claim_ready": lambda: claim(store),
+        "extend_leases": lambda: store.extend_leases([Beat(lease)], now),
+        "finish_attempt": lambda: store.finish_attempt(finishing(running), now),
+        "record_effect": lambda: store.record_effect(lease, "mail", b"", now),
+        "find_effect": lambda: store.find_effect(lease, "mail"),
+        "find_job": lambda: store.find_job(TENANT, job_id, now),
+        "read_result": lambda: store.read_result(TENANT, job_id, now),
+        "list_jobs": lambda: store.list_jobs(JobQuery(TENANT, 5), now),
+        "list_attempts": lambda: store.list_attempts(TENANT, job_id),
+        "measure_queues": lambda: store.measure_queues(now),
+        "check_health": store.check_health,
+        "cancel_job": lambda: store.cancel_job(TENANT, job_id, None, POLICIES, now),
+        "erase_job": lambda: store.erase_job(TENANT, job_id, now),
+        "redrive_job": lambda: store.redrive_job(Redriving(TENANT, job_id, submission().job_id, now)),
+        "read_outbox": lambda: store.read_outbox(5),
+        "remove_relayed": lambda: store.remove_relayed([1]),
+        "promote_due": lambda: store.promote_due(now, 5),
+        "rescue_leases": lambda: store.rescue_leases(POLICIES, now, 5),
+        "expire_overdue": lambda: store.expire_overdue(POLICIES, now, 5),
+        "prune_expired": lambda: store.prune_expired(Prunable.JOBS, now, 5),
+    }
+
+
+async def test_without_a_server_every_verb_says_so_and_with_one_every_verb_goes_on(own_server: PostgresServer) -> None:
+    async with opened(await own_server.new_database()) as store:
+        asked = await verbs(store)
+        own_server.stop()
+        for name, verb in asked.items():
+            with pytest.raises(StoreUnavailable):
+                await verb()
+                pytest.fail(f"{name} answered without a server")
+        own_server.start()
+        for name, verb in asked.items():
+            try:
+                await verb()
+            except StoreUnavailable as error:
+                pytest.fail(f"{name} did not recover: {error}")
+            except StoreError:
+                pass
+
+
+async def test_what_was_answered_survives_a_crash(own_server: PostgresServer) -> None:
+    dsn = await own_server.new_database()
+    async with opened(dsn) as store:
+        accepted: list[str] = []
+
+        async def hand_in() -> None:
+            while True:
+                try:
+                    accepted.append(await accept(store))
+                except StoreUnavailable:
+                    return
+
+        clients = [asyncio.create_task(hand_in()) for _ in range(8)]
+        await wait_until_async(lambda: len(accepted) > 300, "some acceptances")
+        await asyncio.to_thread(own_server.stop, "immediate")
+        await asyncio.gather(*clients)
+        await asyncio.to_thread(own_server.start)
+        assert [job_id for job_id in accepted if await store.find_job(TENANT, job_id, clock.now()) is None] == []
+
+
+async def test_sessions_that_are_ended_in_the_middle_of_a_transaction_write_nothing(dsn: str) -> None:
+    faults = FaultPoints()
+
+    async with opened(dsn, faults) as store:
+        await accept(store)
+        (running,) = await claim(store)
+        ender = await asyncpg.connect(dsn)
+        ended: list[asyncio.Future[object]] = []
+        nth = faults.count("before-commit") + 1
+        faults.call_at("before-commit", lambda: ended.append(asyncio.ensure_future(ender.fetch(END_OTHERS))), nth)
+        faults.call_at("result-stored-before-commit", lambda: ended.append(asyncio.ensure_future(ender.fetch(END_OTHERS))))
+        with pytest.raises(StoreUnavailable):
+            await store.finish_attempt(finishing(running), clock.now())
+        await asyncio.gather(*ended)
+        found = await store.find_job(TENANT, running.job.id, clock.now())
+        assert getattr(found, "status", None) is Status.RUNNING
+        assert (await store.finish_attempt(finishing(running), clock.now())).job.status is Status.SUCCEEDED
+        await ender.close()
+
+
+async def test_a_commit_whose_answer_was_lost_is_found_again_by_its_key(
+    dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = IdempotencyKey("retry-1", "sha256", "f" * 64, clock.now() + 60_000)
+    async with opened(dsn) as store:
+        lost = submission(key=key)
+        with monkeypatch.context() as patch:
+            patch.setattr(transaction_module, "fetch", _fetch_and_lose)
+            with pytest.raises(StoreUnavailable):
+                await store.accept_job(lost)
+        replay = await store.accept_job(submission(key=key))
+        assert isinstance(replay, Replayed)
+        assert replay.job.id == lost.job_id
+
+
+async def test_a_server_that_takes_no_connection_is_unavailable_until_it_does(dsn: str) -> None:
+    async with opened(dsn, listen_dsn=None, connections=2) as store:
+        await shared_server().execute(f"ALTER DATABASE {database_of(dsn)} ALLOW_CONNECTIONS false")
+        with pytest.raises(StoreUnavailable):
+            await store.accept_job(submission())
+        await shared_server().execute(f"ALTER DATABASE {database_of(dsn)} ALLOW_CONNECTIONS true")
+        assert isinstance(await store.accept_job(submission()), Accepted)
+
+
+async def test_a_server_that_turned_read_only_is_unavailable_and_unwell(dsn: str) -> None:
+    name = database_of(dsn)
+    async with opened(dsn) as store:
+        job_id = await accept(store)
+        await shared_server().execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
+        await shared_server().execute(END_OTHERS, dsn)
+        with pytest.raises(StoreUnavailable):
+            await accept(store)
+        with pytest.raises(StoreUnavailable, match="can only be read"):
+            await store.check_health()
+        assert await store.find_job(TENANT, job_id, clock.now()) is not None
+        await shared_server().execute(f"ALTER DATABASE {name} RESET default_transaction_read_only")
+        await shared_server().execute(END_OTHERS, dsn)
+        await wait_until_async(lambda: _can_accept(store), "writes to be possible again")
+        await store.check_health()
+
+
+async def test_one_connection_is_enough_for_everything(dsn: str) -> None:
+    async with opened(dsn, connections=1, listen_dsn=None) as store:
+        ids = await asyncio.gather(*(accept(store) for _ in range(50)))
+        reads = [store.find_job(TENANT, job_id, clock.now()) for job_id in ids]
+        claims, *found = await asyncio.gather(claim(store, 50), *reads)
+        assert all(found)
+        await asyncio.gather(*(store.finish_attempt(finishing(one), clock.now()) for one in claims))
+        assert [measure.ready for measure in await store.measure_queues(clock.now())] == [0]
+
+
+async def _fetch_and_lose(connection: Connection, statement: str, *values: Any) -> None:
+    """The statement is done, and the connection breaks before its answer comes."""
+    await connection.fetch(sql(statement), *values)
+    connection.terminate()
+    raise ConnectionResetError("Connection reset by peer")
+
+
+async def _can_accept(store: PostgresStore) -> bool:
+    try:
+        await accept(store)
+    except StoreUnavailable:
+        return False
+    return True

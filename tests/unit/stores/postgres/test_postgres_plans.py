@@ -1,0 +1,107 @@
+"""Plans are pinned on tables that hold something: a hot statement seeks by the index that was made for it."""
+
+import re
+from collections.abc import AsyncIterator
+
+import asyncpg
+import pytest
+
+from coatcheck.stores.postgres.connection import connect
+from coatcheck.stores.postgres.statements import sql
+from harness.postgres_server import shared_server
+from harness.postgres_work import opened
+
+SEED = """
+INSERT INTO coatcheck.job (
+    id, tenant, operation, operation_version, priority, max_attempts, created_at, available_at, correlation_id, chain_id,
+    updated_at, status, finished_at, expires_at, tombstone_until, result_type, result_bytes
+)
+SELECT
+    'job_' || n, 'tenant-' || n % 50, 'operation-' || n % 3, '1', 5, 5, n, n, 'c', 'job_' || n, n,
+    CASE WHEN n % 2 = 0 THEN 'succeeded' END, CASE WHEN n % 2 = 0 THEN n END, CASE WHEN n % 2 = 0 THEN n END,
+    CASE WHEN n % 2 = 0 THEN n END, CASE WHEN n % 2 = 0 THEN 'application/json' END, CASE WHEN n % 2 = 0 THEN 2 END
+FROM generate_series(1, 5000) AS n;
+INSERT INTO coatcheck.ready
+SELECT operation, tenant, 5, id, 1, 1, 0, 0, 0, false, NULL, 1 FROM coatcheck.job WHERE status IS NULL;
+INSERT INTO coatcheck.turn SELECT DISTINCT operation, tenant, true, 0.0 FROM coatcheck.ready;
+INSERT INTO coatcheck.scheduled SELECT 's' || n, n, 'o', 't', 5, 1, 0, 0, 0, false, NULL, 1 FROM generate_series(1, 2000) n;
+INSERT INTO coatcheck.lease
+SELECT 'l' || n, 'o', 't', 5, 'x', 'w', n, 1, 1, 1, 1, 0, false, 1, 1, 1 FROM generate_series(1, 2000) AS n;
+INSERT INTO coatcheck.payload SELECT id, '' FROM coatcheck.job;
+INSERT INTO coatcheck.deadline SELECT n, 's' || n FROM generate_series(1, 2000) AS n;
+INSERT INTO coatcheck.idempotency_key SELECT 't', 'o', 'k' || n, 'a', 'f', 'j', n FROM generate_series(1, 2000) AS n;
+INSERT INTO coatcheck.tombstone SELECT 't' || n, 't', 'o', 1, n FROM generate_series(1, 2000) AS n;
+INSERT INTO coatcheck.result SELECT id, 'application/json', NULL, 1, '' FROM coatcheck.job WHERE status IS NOT NULL;
+INSERT INTO coatcheck.outbox (type, job_id, tenant, operation, version, occurred_at, correlation_id, data)
+SELECT 't', 'j', 't', 'o', 1, 1, 'c', '' FROM generate_series(1, 2000);
+ANALYZE
+"""
+
+SEEKS = {
+    "accept": ["turn_in_order", "turn_pkey"],
+    "put_waiting": ["turn_in_order", "turn_pkey"],
+    "next_turns": ["ready_pkey", "scheduled_in_order", "turn_in_order"],
+    "take_ready": ["job_pkey", "payload_pkey", "ready_pkey"],
+    "take_due": ["scheduled_in_order", "scheduled_pkey"],
+    "take_waiting": ["ready_pkey", "scheduled_pkey"],
+    "beat": ["lease_pkey"],
+    "end_leases": ["job_pkey", "lease_pkey"],
+    "write_endings": ["deadline_pkey", "job_pkey"],
+    "find_keys": ["idempotency_key_pkey"],
+    "find_jobs": ["job_pkey", "lease_pkey", "ready_pkey", "result_pkey", "scheduled_pkey", "tombstone_pkey"],
+    "list_jobs": [
+        "job_by_tenant",
+        "job_pkey",
+        "lease_by_operation",
+        "lease_pkey",
+        "ready_pkey",
+        "result_pkey",
+        "scheduled_pkey",
+    ],
+    # Read through in the order of the ids, on purpose: an index on the ends would be rewritten by every heartbeat.
+    "rescue_leases": ["job_pkey", "lease_pkey"],
+    "count_running": ["lease_by_operation"],
+    "overdue_by_deadline": ["deadline_pkey", "lease_pkey"],
+    "overdue_by_queue_limit": ["ready_by_age"],
+    "expired_jobs": ["job_by_expiry"],
+    "bury": ["attempt_pkey", "job_pkey", "payload_pkey", "result_pkey"],
+    "delete_effects": ["effect_pkey", "job_by_chain", "job_pkey"],
+    "delete_results": ["result_by_expiry", "result_pkey"],
+    "delete_tombstones": ["tombstone_by_end", "tombstone_pkey"],
+    "delete_keys": ["idempotency_key_by_expiry", "idempotency_key_pkey"],
+    "hold_turns": ["turn_pkey"],
+    "leave_turns": ["ready_pkey", "turn_pkey"],
+    "advance_turns": ["turn_pkey"],
+    "read_outbox": ["outbox_pkey"],
+}
+
+@pytest.fixture
+async def plans() -> AsyncIterator["asyncpg.Connection[asyncpg.Record]"]:
+    dsn = await shared_server().new_database()
+    async with opened(dsn):
+        pass
+    connection = await connect(dsn)
+    await connection.execute(SEED)
+    yield connection
+    await connection.close()
+
+
+async def test_hot_statements_seek(plans: "asyncpg.Connection[asyncpg.Record]") -> None:
+    found = {}
+    for name in SEEKS:
+        lines = await _plan(plans, name)
+        assert not [line for line in lines if "Seq Scan" in line], name
+        found[name] = sorted({word for line in lines if "Scan" in line for word in line.split() if "_" in word} & _INDEXES)
+    assert found == SEEKS
+
+
+async def _plan(connection: "asyncpg.Connection[asyncpg.Record]", name: str) -> list[str]:
+    count = max((int(number) for number in re.findall(r"\$(\d+)", sql(name))), default=0)
+    values = f"({', '.join(['NULL'] * count)})" if count else ""
+    await connection.execute(f"PREPARE one AS {sql(name)}")
+    rows = await connection.fetch(f"EXPLAIN (COSTS OFF) EXECUTE one{values}")
+    await connection.execute("DEALLOCATE one")
+    return [row[0] for row in rows]
+
+
+_INDEXES = {index for seeks in SEEKS.values() for index in seeks} | {"turn_in_order", "ready_by_age", "job_by_tenant"}
