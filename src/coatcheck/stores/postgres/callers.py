@@ -25,7 +25,7 @@ async def run_on(connection: Any, statement: str, values: Row) -> None:
         await connection.execute(with_percent_s(statement), values)
     else:
         raise TypeError(
-            f"connection is {type(connection).__name__}, but it must be a connection of asyncpg or an AsyncConnection of"
+            f"connection is {type(connection).__name__}, but it must be one of asyncpg or an AsyncConnection of"
             " psycopg; with anything else, run the statement of coatcheck.postgres.submission."
         )
 

@@ -124,7 +124,9 @@ async def test_sessions_that_are_ended_in_the_middle_of_a_transaction_write_noth
         ended: list[asyncio.Future[object]] = []
         nth = faults.count("before-commit") + 1
         faults.call_at("before-commit", lambda: ended.append(asyncio.ensure_future(ender.fetch(END_OTHERS))), nth)
-        faults.call_at("result-stored-before-commit", lambda: ended.append(asyncio.ensure_future(ender.fetch(END_OTHERS))))
+        faults.call_at(
+            "result-stored-before-commit", lambda: ended.append(asyncio.ensure_future(ender.fetch(END_OTHERS)))
+        )
         with pytest.raises(StoreUnavailable):
             await store.finish_attempt(finishing(running), clock.now())
         await asyncio.gather(*ended)

@@ -75,6 +75,7 @@ SEEKS = {
     "read_outbox": ["outbox_pkey"],
 }
 
+
 @pytest.fixture
 async def plans() -> AsyncIterator["asyncpg.Connection[asyncpg.Record]"]:
     dsn = await shared_server().new_database()
@@ -91,7 +92,9 @@ async def test_hot_statements_seek(plans: "asyncpg.Connection[asyncpg.Record]") 
     for name in SEEKS:
         lines = await _plan(plans, name)
         assert not [line for line in lines if "Seq Scan" in line], name
-        found[name] = sorted({word for line in lines if "Scan" in line for word in line.split() if "_" in word} & _INDEXES)
+        found[name] = sorted(
+            {word for line in lines if "Scan" in line for word in line.split() if "_" in word} & _INDEXES
+        )
     assert found == SEEKS
 
 
