@@ -32,8 +32,9 @@ class LeaseWatch:
     def note(self, database_ms: InstantMs, started_ms: InstantMs, failed_at_s: float | None) -> None:
         """What a look showed: the database's clock, since when it runs, and when it last could not be reached."""
         now_s = self._clock.monotonic_s()
-        up_s = max((database_ms - started_ms) / 1000, 0.0)
-        if up_s < self._lease_s:
+        up_s = (database_ms - started_ms) / 1000
+        # A start in the future was before the clock was set back.
+        if 0 <= up_s < self._lease_s:
             self._hold_until(now_s + self._lease_s - up_s)
         if failed_at_s is not None:
             self._hold_until(failed_at_s + self._lease_s)

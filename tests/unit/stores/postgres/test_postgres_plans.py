@@ -13,8 +13,8 @@ from harness.postgres_work import opened
 
 SEED = """
 INSERT INTO coatcheck.job (
-    id, tenant, operation, operation_version, priority, max_attempts, created_at, available_at, correlation_id, chain_id,
-    updated_at, status, finished_at, expires_at, tombstone_until, result_type, result_bytes
+    id, tenant, operation, operation_version, priority, max_attempts, created_at, available_at, correlation_id,
+    chain_id, updated_at, status, finished_at, expires_at, tombstone_until, result_type, result_bytes
 )
 SELECT
     'job_' || n, 'tenant-' || n % 50, 'operation-' || n % 3, '1', 5, 5, n, n, 'c', 'job_' || n, n,
@@ -24,7 +24,8 @@ FROM generate_series(1, 5000) AS n;
 INSERT INTO coatcheck.ready
 SELECT operation, tenant, 5, id, 1, 1, 0, 0, 0, false, NULL, 1 FROM coatcheck.job WHERE status IS NULL;
 INSERT INTO coatcheck.turn SELECT DISTINCT operation, tenant, true, 0.0 FROM coatcheck.ready;
-INSERT INTO coatcheck.scheduled SELECT 's' || n, n, 'o', 't', 5, 1, 0, 0, 0, false, NULL, 1 FROM generate_series(1, 2000) n;
+INSERT INTO coatcheck.scheduled
+SELECT 's' || n, n, 'o', 't', 5, 1, 0, 0, 0, false, NULL, 1 FROM generate_series(1, 2000) n;
 INSERT INTO coatcheck.lease
 SELECT 'l' || n, 'o', 't', 5, 'x', 'w', n, 1, 1, 1, 1, 0, false, 1, 1, 1 FROM generate_series(1, 2000) AS n;
 INSERT INTO coatcheck.payload SELECT id, '' FROM coatcheck.job;
