@@ -7,14 +7,18 @@ import apsw
 import apsw.ext
 import pytest
 
+from coatcheck.stores.postgres.config import PostgresConfig
+from coatcheck.stores.postgres.connection import connect
+from coatcheck.stores.postgres.store import PostgresStore
 from coatcheck.stores.sqlite.config import SqliteConfig
 from coatcheck.stores.sqlite.store import SqliteStore
+from harness.postgres_server import shared_server
 
 from .sources import PACKAGE, ROOT, Source, refuse, sources
 
 STORES = PACKAGE / "stores"
 ENGINES = sorted(folder.parent for folder in STORES.glob("*/sql"))
-RUNNERS = {"sql", "run", "row", "rows"}
+RUNNERS = {"sql", "run", "row", "rows", "read", "fetch"}
 
 
 def _names(engine: Path) -> set[str]:
@@ -41,12 +45,12 @@ def test_every_statement_that_is_run_has_a_file(engine: Path) -> None:
     names = _names(engine)
     refuse(
         [
-            source.at(node.lineno, f"no file sql/{node.args[0].value}.sql")
+            source.at(node.lineno, f"no file sql/{argument}.sql")
             for source in _sources(engine)
             for node in ast.walk(source.tree)
-            if isinstance(node, ast.Call) and _called(node) in RUNNERS and node.args
-            if isinstance(node.args[0], ast.Constant) and isinstance(node.args[0].value, str)
-            if node.args[0].value not in names
+            if isinstance(node, ast.Call) and _called(node) in RUNNERS
+            for argument in _named(node)
+            if argument not in names
         ]
     )
 
@@ -79,6 +83,23 @@ def test_each_step_of_a_sqlite_migration_is_one_statement() -> None:
         connection.execute(statement)
 
 
+async def test_each_postgres_statement_and_migration_prepares_and_is_alone() -> None:
+    dsn = await shared_server().new_database()
+    store = PostgresStore(PostgresConfig(dsn, "architecture"))
+    await store.open()
+    await store.close()
+    connection = await connect(dsn)
+    try:
+        for file in sorted((STORES / "postgres" / "sql").glob("*.sql")):
+            # Only one statement can be prepared at a time.
+            await connection.prepare(file.read_text("utf-8"))
+        await connection.execute("DROP SCHEMA coatcheck CASCADE; CREATE SCHEMA coatcheck")
+        for file in sorted((STORES / "postgres" / "migrations").rglob("*.sql")):
+            await connection.fetch(file.read_text("utf-8"))
+    finally:
+        await connection.close()
+
+
 def _is_one_statement(connection: apsw.Connection, statement: str) -> bool:
     """Prepare the statement without running it.
 
@@ -86,6 +107,16 @@ def _is_one_statement(connection: apsw.Connection, statement: str) -> bool:
         apsw.Error: it does not prepare.
     """
     return not (apsw.ext.query_info(connection, statement).query_remaining or "").strip()
+
+
+def _named(call: ast.Call) -> list[str]:
+    """The statement a call names: its first argument, or the one after the connection."""
+    place = 1 if _called(call) == "fetch" else 0
+    return [
+        argument.value
+        for argument in call.args[place : place + 1]
+        if isinstance(argument, ast.Constant) and isinstance(argument.value, str)
+    ]
 
 
 def _called(call: ast.Call) -> str:

@@ -3,7 +3,8 @@
 Every verb is one guarded statement or one transaction, durable when it returns. Callers give the time (`now`, the
 engine's own clock read once for each decision), so that a verb can be run again with the same effect. Lease time
 alone is the engine's business. `tenant` is part of every read a client can cause: another tenant's job is not
-found. Any verb may raise StoreUnavailable, and then nothing was written.
+found. Any verb may raise StoreUnavailable: then nothing was written, unless the store was lost in the very moment of
+the commit, of which only a repeat can tell.
 """
 
 from collections.abc import Callable, Sequence

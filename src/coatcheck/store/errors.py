@@ -6,7 +6,11 @@ class StoreError(Exception):
 
 
 class StoreUnavailable(StoreError):
-    """The store cannot answer now (disk full, I/O error, lost connection). Nothing was written; try again later."""
+    """The store cannot answer now (disk full, I/O error, lost connection); try again later.
+
+    Nothing was written. Only where a connection is lost while a commit is under way nobody knows; a repeat finds what
+    is there.
+    """
 
 
 class StoreRefused(StoreError):

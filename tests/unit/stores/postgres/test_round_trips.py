@@ -1,0 +1,98 @@
+"""What each verb asks of the server, however many callers meet. On a network, round trips are what a verb costs."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import asyncpg
+import pytest
+
+from coatcheck.store.records import Beat
+from coatcheck.stores.postgres.store import PostgresStore
+from harness.postgres_server import shared_server
+from harness.postgres_work import POLICIES, TENANT, accept, claim, clock, finishing, opened, submission
+
+FRAME = 2
+"""BEGIN and COMMIT."""
+
+
+class Meter:
+    """Counts what goes to the server."""
+
+    def __init__(self) -> None:
+        self._queries = 0
+
+    def counted(self, method: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+        """The same method of a connection, with an eye on it."""
+
+        def ask(connection: object, query: str, *values: Any, **named: Any) -> Awaitable[Any]:
+            self._queries += 1
+            return method(connection, query, *values, **named)
+
+        return ask
+
+    def take(self) -> int:
+        """How many since the last time."""
+        count, self._queries = self._queries, 0
+        return count
+
+
+@pytest.fixture
+def meter(monkeypatch: pytest.MonkeyPatch) -> Meter:
+    meter = Meter()
+    for name in ("fetch", "execute"):
+        monkeypatch.setattr(asyncpg.Connection, name, meter.counted(getattr(asyncpg.Connection, name)))
+    return meter
+
+
+@pytest.fixture
+async def store(meter: Meter) -> AsyncIterator[PostgresStore]:
+    async with opened(await shared_server().new_database(), connections=1, listen_dsn=None) as store:
+        await accept(store)
+        # From now on the one connection is there.
+        await claim(store)
+        meter.take()
+        yield store
+
+
+async def test_a_batch_of_acceptances_is_one_round_trip(store: PostgresStore, meter: Meter) -> None:
+    await accept(store)
+    assert meter.take() == 1
+    await asyncio.gather(*(store.accept_job(submission()) for _ in range(100)))
+    assert meter.take() == 1
+
+
+async def test_a_claim_is_three_and_its_turns_one_more(store: PostgresStore, meter: Meter) -> None:
+    await asyncio.gather(*(store.accept_job(submission()) for _ in range(30)))
+    meter.take()
+    assert len(await claim(store, 20)) == 20
+    assert meter.take() == FRAME + 3 + 1
+
+
+async def test_a_claim_that_finds_nothing_is_one(store: PostgresStore, meter: Meter) -> None:
+    assert await claim(store) == []
+    assert meter.take() == FRAME + 1
+
+
+async def test_a_batch_of_endings_is_two_and_of_heartbeats_one(store: PostgresStore, meter: Meter) -> None:
+    await asyncio.gather(*(store.accept_job(submission()) for _ in range(30)))
+    claims = await claim(store, 30)
+    meter.take()
+    await store.extend_leases([Beat(item.lease) for item in claims], clock.now())
+    assert meter.take() == FRAME + 1
+    await asyncio.gather(*(store.finish_attempt(finishing(item), clock.now()) for item in claims))
+    assert meter.take() == FRAME + 2
+
+
+async def test_reads_that_meet_are_one(store: PostgresStore, meter: Meter) -> None:
+    ids = await asyncio.gather(*(accept(store) for _ in range(50)))
+    meter.take()
+    await asyncio.gather(*(store.find_job(TENANT, job_id, clock.now()) for job_id in ids))
+    assert meter.take() == 1
+
+
+async def test_a_sweep_with_nothing_to_do_is_cheap(store: PostgresStore, meter: Meter) -> None:
+    assert await store.rescue_leases(POLICIES, clock.now(), 100) == 0
+    assert meter.take() == 1
+    assert await store.expire_overdue(POLICIES, clock.now(), 100) == 0
+    assert meter.take() == FRAME + 2
