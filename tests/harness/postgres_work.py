@@ -6,6 +6,8 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
+from msgspec import structs
+
 from coatcheck.core.faults import FaultPoint, no_fault
 from coatcheck.core.ids import RANDOM_BITS, IdSequence
 from coatcheck.core.outcome import ResultBody, Succeeded
@@ -28,7 +30,8 @@ def submission(**changes: Any) -> Submission:
     """Valid work, handed in now."""
     now = clock.now()
     job_id = _ids.next_id(clock.now_us(), secrets.randbits(RANDOM_BITS))
-    return replace(Submission(job_id, TENANT, OPERATION, "1", b"{}", now, now, None, 5, 5, "correlation"), **changes)
+    plain = Submission(job_id, TENANT, OPERATION, "1", b"{}", now, now, None, 5, 5, "correlation")
+    return structs.replace(plain, **changes)
 
 
 def config(dsn: str, **changes: Any) -> PostgresConfig:
