@@ -15,7 +15,7 @@ from coatcheck.core.problems import Refused
 from coatcheck.postgres import submission
 from coatcheck.service import Service
 from coatcheck.settings import Settings
-from harness.postgres_server import shared_server
+from harness.postgres_server import database_of, shared_server
 
 WORK = {"title": "Emma"}
 
@@ -218,6 +218,20 @@ async def test_a_tenant_has_its_own_jobs_and_its_own_keys(place: Place) -> None:
     for tenant in ("", "a\0b", "line\nbreak", "x" * 256):
         with pytest.raises(ValueError, match="must have 1 to 255 printable characters"):
             await place.service.submit("orders", WORK, tenant=tenant)
+
+
+async def test_a_role_needs_no_more_than_to_insert(place: Place) -> None:
+    role = f"merchant_{database_of(place.dsn)}"
+    for statement in (f"CREATE ROLE {role} LOGIN", f"GRANT USAGE ON SCHEMA coatcheck TO {role}"):
+        await shared_server().execute(statement, place.dsn)
+    await shared_server().execute(f"GRANT INSERT ON coatcheck.inbox TO {role}", place.dsn)
+    connection = await asyncpg.connect(place.dsn, user=role)
+    async with connection.transaction():
+        job = await place.service.submit("orders", WORK, connection=connection, idempotency_key="k")
+    with pytest.raises(asyncpg.InsufficientPrivilegeError):
+        await connection.fetch("SELECT * FROM coatcheck.job")
+    await connection.close()
+    assert await place.queued() == [job.id]
 
 
 def test_each_submission_is_a_job_of_its_own() -> None:
