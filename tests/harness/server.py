@@ -13,6 +13,7 @@ from typing import Any
 
 from coatcheck.testing.waiting import wait_until
 from harness.processes import members_of_session
+from harness.store_place import store_url
 
 ROOT = Path(__file__).resolve().parents[2]
 APP = "harness.apps:app"
@@ -48,7 +49,7 @@ class Server:
         app_ref: str = APP,
     ) -> None:
         self.store = folder / "store.db"
-        self._arguments = [app_ref, "--store", f"sqlite:///{self.store}", *arguments]
+        self._arguments = [app_ref, "--store", store_url(folder), *arguments]
         self._settings = settings
         self._folder = folder
         self._log = folder / f"server-{len(list(folder.glob('server-*.log')))}.log"
@@ -150,7 +151,7 @@ class MountedServer(Server):
     """An ASGI app of somebody else's, served by uvicorn, that has a service mounted below it."""
 
     def __init__(self, folder: Path, outer_ref: str, arguments: Sequence[str] = ()) -> None:
-        super().__init__(folder, settings=QUIET | {"store": f"sqlite:///{folder / 'store.db'}"})
+        super().__init__(folder, settings=QUIET | {"store": store_url(folder)})
         self._outer_ref = outer_ref
         self._uvicorn_arguments = list(arguments)
 

@@ -1,0 +1,23 @@
+"""Where the servers under test keep their jobs: a file, or with TEST_STORE=postgres a database of the tests' server."""
+
+import asyncio
+import os
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+
+from harness.postgres_server import shared_server
+
+
+def store_url(folder: Path) -> str:
+    """The store of all servers that a test runs in this folder."""
+    if os.environ.get("TEST_STORE") == "postgres":
+        return _database(folder.resolve())
+    return f"sqlite:///{folder / 'store.db'}"
+
+
+@cache
+def _database(folder: Path) -> str:
+    # In a thread, since the test may be running a loop of its own.
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(lambda: asyncio.run(shared_server().new_database())).result()
