@@ -289,7 +289,7 @@ COSTS: dict[str, tuple[Callable[[World], Awaitable[Verb]], Cost, Cost]] = {
     "key conflict": (_conflict, (2, 0), (2, 0)),
     "claim one": (_claim_one, (9, 4), (10, 5)),
     "claim one under a bound": (_claim_under_a_bound, (10, 4), (11, 5)),
-    "claim eight": (_claim_eight, (10, 17), (12, 25)),
+    "claim eight": (_claim_eight, (9, 17), (10, 25)),
     "claim nothing": (_claim_nothing, (4, 0), (4, 0)),
     "beat": (_beat, (1, 1), (1, 1)),
     "beat with progress": (_beat_with_progress, (1, 1), (1, 1)),

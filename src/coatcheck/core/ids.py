@@ -10,12 +10,15 @@ RANDOM_BITS = 84
 JOB_ID_PATTERN = re.compile(r"job_[0-9a-hjkmnp-tv-z]{28}")
 _PREFIX = "job_"
 _CHARS = 28
+# Two characters at a time: every accepted job needs an id.
+_PAIRS = tuple(first + second for first in ALPHABET for second in ALPHABET)
+_SHIFTS = tuple(range(10 * (_CHARS // 2 - 1), -1, -10))
 
 
 def make_job_id(created_at_us: int, random_bits: int) -> str:
     """Build the id of a job created at this microsecond (Unix time) from RANDOM_BITS random bits."""
     number = (created_at_us << RANDOM_BITS) | random_bits
-    return _PREFIX + "".join(ALPHABET[(number >> shift) & 31] for shift in range(5 * (_CHARS - 1), -1, -5))
+    return _PREFIX + "".join([_PAIRS[(number >> shift) & 1023] for shift in _SHIFTS])
 
 
 def is_job_id(text: str) -> bool:

@@ -75,6 +75,9 @@ class MarkKeeper(Protocol):
         ...
 
 
+_running_ns = partial(time.clock_gettime_ns, time.CLOCK_BOOTTIME)
+
+
 @dataclass(frozen=True, slots=True)
 class Machine:
     """The machine's own clocks.
@@ -84,7 +87,7 @@ class Machine:
     """
 
     wall_ns: Callable[[], int] = time.time_ns
-    running_ns: Callable[[], int] = partial(time.clock_gettime_ns, time.CLOCK_BOOTTIME)
+    running_ns: Callable[[], int] = _running_ns
     monotonic_s: Callable[[], float] = time.monotonic
 
 

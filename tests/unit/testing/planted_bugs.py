@@ -112,8 +112,12 @@ def finish_with_any_token(patch: Patch) -> None:
     """Whoever says that a job is finished is believed."""
     finish = claims.finish
 
-    def finish_any(transaction: Transaction, finishing: Finishing, now: int) -> Any:
-        return finish(transaction, structs.replace(finishing, lease=_lease_now(transaction, finishing.lease)), now)
+    def finish_any(transaction: Transaction, finishings: Sequence[tuple[Finishing, int]]) -> Any:
+        believed = [
+            (structs.replace(finishing, lease=_lease_now(transaction, finishing.lease)), now)
+            for finishing, now in finishings
+        ]
+        return finish(transaction, believed)
 
     patch.setattr(claims, "finish", finish_any)
 
@@ -204,14 +208,18 @@ def leave_a_lease(patch: Patch) -> None:
     """A lease outlives its attempt."""
     finish = claims.finish
 
-    def finish_and_keep(transaction: Transaction, finishing: Finishing, now: int) -> Any:
-        connection, job_id = transaction._connection, finishing.lease.job_id
-        row = connection.execute("SELECT * FROM lease WHERE job_id = ?", (job_id,)).fetchone()
-        job = finish(transaction, finishing, now)
-        if row is not None and job is not None and job.status is Status.SUCCEEDED:
-            marks = ", ".join("?" * len(row))
-            connection.execute(f"INSERT INTO lease VALUES ({marks})", row)  # noqa: S608 - question marks only
-        return job
+    def finish_and_keep(transaction: Transaction, finishings: Sequence[tuple[Finishing, int]]) -> Any:
+        connection = transaction._connection
+        rows = [
+            connection.execute("SELECT * FROM lease WHERE job_id = ?", (finishing.lease.job_id,)).fetchone()
+            for finishing, _ in finishings
+        ]
+        jobs = finish(transaction, finishings)
+        for row, job in zip(rows, jobs, strict=True):
+            if row is not None and job is not None and job.status is Status.SUCCEEDED:
+                marks = ", ".join("?" * len(row))
+                connection.execute(f"INSERT INTO lease VALUES ({marks})", row)  # noqa: S608 - question marks only
+        return jobs
 
     patch.setattr(claims, "finish", finish_and_keep)
 
@@ -228,14 +236,16 @@ def forget_a_job_early(patch: Patch) -> None:
 
 def keep_jobs_for_a_minute(patch: Patch) -> None:
     """The operation's retention is not heeded."""
-    end_job = settling.end_job
+    end_jobs = settling.end_jobs
 
-    def end_soon(transaction: Transaction, place: Any, fixed: Any, ending: Any, now: int) -> Any:
+    def end_soon(transaction: Transaction, jobs_ended: Sequence[Any]) -> Any:
+        return end_jobs(transaction, [ended._replace(ending=soon(ended.ending)) for ended in jobs_ended])
+
+    def soon(ending: Any) -> Any:
         retention = replace(ending.policy.retention, succeeded_s=60.0, result_s=60.0)
-        policy = replace(ending.policy, retention=retention)
-        return end_job(transaction, place, fixed, replace(ending, policy=policy), now)
+        return ending._replace(policy=replace(ending.policy, retention=retention))
 
-    patch.setattr(settling, "end_job", end_soon)
+    patch.setattr(settling, "end_jobs", end_soon)
 
 
 def fail_with_500(patch: Patch) -> None:

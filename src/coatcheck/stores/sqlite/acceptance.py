@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
+import msgspec
+
 from coatcheck.core.events import EventType
 from coatcheck.core.job import InstantMs, JobRecord
 from coatcheck.core.states import Status
@@ -17,6 +19,9 @@ from coatcheck.stores.sqlite.facet import Facet
 from coatcheck.stores.sqlite.queue import put_waiting
 from coatcheck.stores.sqlite.rows import Moving, Place, Row
 from coatcheck.stores.sqlite.transaction import Transaction
+
+_KEYS_JOB = 5
+_JOB_IDS: msgspec.json.Decoder[list[str]] = msgspec.json.Decoder(list[str])
 
 
 class Acceptances(Facet):
@@ -44,20 +49,25 @@ def insert_jobs(transaction: Transaction, jobs: Sequence[JobRecord], keys_end: M
 
     `keys_end` says until when an idempotency key stands for a job, where there is one.
     """
-    transaction.insert("insert_job", [_job_row(job, keys_end.get(job.id)) for job in jobs])
+    transaction.run_many("insert_job", [_job_row(job, keys_end.get(job.id)) for job in jobs])
     deadlines = [(job.deadline_at, job.id) for job in jobs if job.deadline_at is not None]
-    transaction.insert("insert_deadline", deadlines)
+    transaction.run_many("insert_deadline", deadlines)
     put_waiting(transaction, [(_place(job), _unstarted(job)) for job in jobs], max(job.created_at for job in jobs))
     transaction.tell(EventType.ACCEPTED, jobs)
 
 
 def _reserve_keys(transaction: Transaction, submissions: Sequence[Submission]) -> set[str]:
     """The ids of the jobs whose key nobody used before, which is theirs now."""
-    rows: list[Row] = [_key_row(submission) for submission in submissions if submission.key is not None]
-    reserved = {row[0] for row in transaction.insert("insert_key", rows)}
-    if reserved:
-        transaction.fault_point("key-reserved")
-    return reserved
+    rows = [_key_row(submission) for submission in submissions if submission.key is not None]
+    count = transaction.run_many("insert_key", rows)
+    if count == 0:
+        return set()
+    transaction.fault_point("key-reserved")
+    if count < len(rows):
+        # Some were known: which are not, only their rows tell.
+        wanted = [(tenant, operation, key, job_id) for tenant, operation, key, _, _, job_id, _ in rows]
+        return set(transaction.read_many("own_keys", wanted, _JOB_IDS))
+    return {row[_KEYS_JOB] for row in rows}
 
 
 def _insert_new(transaction: Transaction, submissions: Sequence[Submission]) -> dict[str, JobRecord]:
@@ -66,7 +76,7 @@ def _insert_new(transaction: Transaction, submissions: Sequence[Submission]) -> 
     jobs = [_new_job(submission) for submission in submissions]
     keys_end = {submission.job_id: submission.key.expires_at for submission in submissions if submission.key}
     insert_jobs(transaction, jobs, keys_end)
-    transaction.insert("insert_payload", [(submission.job_id, submission.payload) for submission in submissions])
+    transaction.run_many("insert_payload", [(submission.job_id, submission.payload) for submission in submissions])
     return {job.id: job for job in jobs}
 
 
@@ -74,7 +84,7 @@ def _accept_known_key(transaction: Transaction, submission: Submission) -> Dispo
     earlier = _find_earlier(transaction, submission)
     if earlier is not None:
         return earlier
-    transaction.insert("put_key", [_key_row(submission)])
+    transaction.run_many("put_key", [_key_row(submission)])
     return Accepted(_insert_new(transaction, [submission])[submission.job_id])
 
 

@@ -4,7 +4,7 @@ import heapq
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from coatcheck.core import limits
 from coatcheck.core.events import EventType
@@ -14,7 +14,7 @@ from coatcheck.core.states import Status
 from coatcheck.store.records import Claim, ClaimRequest, Claims, Lease, WakeUpKind
 from coatcheck.stores.sqlite.queue import next_due_at, promote
 from coatcheck.stores.sqlite.rows import Fixed, Moving, Place, Row, job_from_parts
-from coatcheck.stores.sqlite.settling import end_job, overdue_ending
+from coatcheck.stores.sqlite.settling import Ended, end_jobs, overdue_ending
 from coatcheck.stores.sqlite.transaction import Transaction
 
 _TAKEN_MAX = 2 * limits.CLAIM_BATCH_MAX
@@ -22,8 +22,7 @@ _TOKEN_BYTES = 12
 _MOVING_COLUMNS = 10
 
 
-@dataclass(frozen=True, slots=True)
-class _Taken:
+class _Taken(NamedTuple):
     """A job that left the ready ones and is not leased yet."""
 
     place: Place
@@ -128,7 +127,7 @@ def _end_overdue(transaction: Transaction, request: ClaimRequest, job: _Taken, n
     policy = request.policies.get(job.place.operation, DEFAULT_POLICY)
     ending = overdue_ending(job.fixed.deadline_at, job.waited, policy, now)
     if ending is not None:
-        end_job(transaction, job.place, job.fixed, ending, now)
+        end_jobs(transaction, [Ended(job.place, job.fixed, ending, now)])
     return ending is not None
 
 
@@ -138,7 +137,7 @@ def _lease(transaction: Transaction, worker_id: str, started: Sequence[_Taken], 
     tokens = os.urandom(_TOKEN_BYTES * len(started)).hex()
     size = 2 * _TOKEN_BYTES
     claims = [_claim(job, tokens[size * n : size * (n + 1)], now) for n, job in enumerate(started)]
-    transaction.insert(
+    transaction.run_many(
         "insert_lease", [_lease_row(worker_id, job, claim) for job, claim in zip(started, claims, strict=True)]
     )
     transaction.tell(EventType.STARTED, [claim.job for claim in claims])

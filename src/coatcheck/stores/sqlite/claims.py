@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
+import msgspec
+
 from coatcheck.core.job import InstantMs, JobRecord
 from coatcheck.store.errors import LeaseLost
 from coatcheck.store.records import (
@@ -16,9 +18,11 @@ from coatcheck.store.records import (
 )
 from coatcheck.stores.sqlite.claiming import claim
 from coatcheck.stores.sqlite.facet import Facet
-from coatcheck.stores.sqlite.rows import EndedLease
-from coatcheck.stores.sqlite.settling import Settling, settle_lease
+from coatcheck.stores.sqlite.rows import EndedLease, Row
+from coatcheck.stores.sqlite.settling import Settling, settle_leases
 from coatcheck.stores.sqlite.transaction import Transaction
+
+_LEASES: msgspec.json.Decoder[list[EndedLease]] = msgspec.json.Decoder(list[EndedLease])
 
 
 class Claiming(Facet):
@@ -38,7 +42,7 @@ class Claiming(Facet):
         return await self._writer.run(lambda transaction: [_beat(transaction, beat, now) for beat in beats])
 
     async def finish_attempt(self, finishing: Finishing, now: InstantMs) -> Finished:
-        job = await self._writer.run(lambda transaction: finish(transaction, finishing, now))
+        job = await self._writer.run_bulk(finish, (finishing, now))
         if job is None:
             raise LeaseLost(finishing.lease.job_id)
         return Finished(job)
@@ -61,14 +65,29 @@ class Claiming(Facet):
         return value
 
 
-def finish(transaction: Transaction, finishing: Finishing, now: InstantMs) -> JobRecord | None:
-    """Settle an attempt under its lease; None where the lease is lost."""
-    lease = finishing.lease
-    row = transaction.row("end_lease", job_id=lease.job_id, attempt=lease.attempt, token=lease.token)
-    if row is None:
-        return None
-    settling = Settling(finishing.outcome, finishing.policy, finishing.jitter)
-    return settle_lease(transaction, lease.job_id, EndedLease(*row), settling, now)
+def finish(transaction: Transaction, finishings: Sequence[tuple[Finishing, InstantMs]]) -> Sequence[JobRecord | None]:
+    """Settle attempts under their leases, each at its own moment; None for one whose lease is lost."""
+    named = [(lease.job_id, lease.attempt, lease.token) for lease in (finishing.lease for finishing, _ in finishings)]
+    leases = _end_leases(transaction, named)
+    settlings: list[Settling] = []
+    is_settled: list[bool] = []
+    for name, (finishing, now) in zip(named, finishings, strict=True):
+        # The same lease a second time is a lost one.
+        lease = leases.pop(name, None)
+        is_settled.append(lease is not None)
+        if lease is not None:
+            settlings.append(Settling(lease, finishing.outcome, finishing.policy, finishing.jitter, now))
+    jobs = iter(settle_leases(transaction, settlings))
+    return [next(jobs) if is_own else None for is_own in is_settled]
+
+
+def _end_leases(transaction: Transaction, named: Sequence[Row]) -> dict[Row, EndedLease]:
+    """Delete leases; returns those that were there, by job, attempt and token."""
+    found = transaction.read_many("open_leases", named, _LEASES)
+    leases = {(lease.job_id, lease.attempt, lease.token): lease for lease in found}
+    deleted = transaction.run_many("end_leases", named) if leases else 0
+    assert deleted == len(leases), "a lease belongs to an open job"
+    return leases
 
 
 def _beat(transaction: Transaction, beat: Beat, now: InstantMs) -> BeatAnswer:

@@ -20,7 +20,7 @@ from coatcheck.stores.sqlite.queue import take_waiting
 from coatcheck.stores.sqlite.reading import find
 from coatcheck.stores.sqlite.retention import bury
 from coatcheck.stores.sqlite.rows import Place, fixed_of
-from coatcheck.stores.sqlite.settling import Ending, end_job
+from coatcheck.stores.sqlite.settling import Ended, Ending, end_jobs
 from coatcheck.stores.sqlite.transaction import Transaction
 
 
@@ -55,7 +55,8 @@ def _cancel(
         policy = policies.of(job.operation)
         moved = moving.changed(now)
         ending = Ending(Status.CANCELLED, policy, moved, is_cancel_requested=True, cancel_reason=reason)
-        return CancelAnswer(CancelDisposition.CANCELLED, end_job(transaction, place, fixed_of(job), ending, now))
+        (ended,) = end_jobs(transaction, [Ended(place, fixed_of(job), ending, now)])
+        return CancelAnswer(CancelDisposition.CANCELLED, ended)
     if transaction.run("request_cancel", job_id=job.id, reason=reason, now=now):
         job = structs.replace(job, version=job.version + 1, updated_at=now, cancel_requested=True, cancel_reason=reason)
         transaction.hint(WakeUpKind.CHANGED, job.id)

@@ -12,8 +12,9 @@ from coatcheck.store.errors import StoreRefused, StoreUnavailable
 from coatcheck.stores.sqlite.statements import migrations, sql
 
 BUSY_TIMEOUT_MS = 5_000
-STATEMENTS_KEPT = 250
+STATEMENTS_KEPT = 400
 READER_BUSY_TIMEOUT_MS = 250
+CACHE_KIB_MAX = 16 * 1024
 CACHE_PART_OF_MEMORY = 16
 QUICK_CHECK_BYTES_MAX = 256 * 1024 * 1024
 OLDEST_SQLITE = (3, 51, 3)
@@ -77,8 +78,11 @@ def open_writer(path: Path) -> apsw.Connection:
     connection.pragma("synchronous", "full")
     connection.pragma("wal_autocheckpoint", 0)
     connection.pragma("foreign_keys", True)
-    # Negative numbers count KiB. Where memory is short, the cache must not be what takes it.
-    connection.pragma("cache_size", -min(64 * 1024, memory_bytes_max() // 1024 // CACHE_PART_OF_MEMORY))
+    # What a statement for many rows keeps to undo itself would else be written to a file in /tmp, page by page.
+    connection.pragma("temp_store", "memory")
+    # Negative numbers count KiB. Where memory is short, the cache must not be what takes it; and a commit that split a
+    # page walks through all of it, so that more of it makes commits slower, not faster.
+    connection.pragma("cache_size", -min(CACHE_KIB_MAX, memory_bytes_max() // 1024 // CACHE_PART_OF_MEMORY))
     if connection.pragma("journal_mode") != "wal" or connection.pragma("synchronous") != 2:
         raise StoreRefused(f"{path} cannot be kept durable: SQLite did not accept WAL with synchronous=FULL here.")
     return connection

@@ -41,6 +41,5 @@ class Outbox(Facet):
 
     async def remove_relayed(self, seqs: Sequence[int]) -> None:
         if seqs:
-            await self._writer.run(
-                lambda transaction: [transaction.run("delete_outbox", seq=seq) for seq in seqs] and None
-            )
+            rows = [(seq,) for seq in seqs]
+            await self._writer.run(lambda transaction: transaction.run_many("delete_outbox", rows))

@@ -13,13 +13,13 @@ def put_waiting(transaction: Transaction, jobs: Sequence[tuple[Place, Moving]], 
     """Make jobs wait: among the ready ones where their time has come, else until then."""
     ready = [(place, moving) for place, moving in jobs if moving.available_at <= now]
     if ready:
-        transaction.insert("insert_ready", [_waiting_row(place, moving) for place, moving in ready])
+        transaction.run_many("insert_ready", [_waiting_row(place, moving) for place, moving in ready])
         for (operation, tenant), count in Counter((place.operation, place.tenant) for place, _ in ready).items():
             _join_turns(transaction, operation, tenant, count)
         transaction.hint(WakeUpKind.READY)
     if len(ready) < len(jobs):
         later = [(place, moving) for place, moving in jobs if moving.available_at > now]
-        transaction.insert("insert_scheduled", [_waiting_row(place, moving) for place, moving in later])
+        transaction.run_many("insert_scheduled", [_waiting_row(place, moving) for place, moving in later])
         transaction.hint(WakeUpKind.SCHEDULED)
 
 
@@ -65,10 +65,11 @@ def take_waiting(transaction: Transaction, place: Place) -> Moving | None:
 def promote(transaction: Transaction, now: InstantMs, limit: int) -> int:
     """Move jobs whose time has come to the ready ones. Nothing a client sees changes."""
     due = transaction.rows("due_jobs", now=now, limit=limit)
-    jobs = []
-    for job_id, operation, tenant, priority in due:
-        (row,) = transaction.rows("delete_scheduled", job_id=job_id)
-        jobs.append((Place(operation, tenant, priority, job_id), Moving.from_row(row)))
+    jobs = [
+        (Place(operation, tenant, priority, job_id), Moving.from_row(row))
+        for job_id, operation, tenant, priority, *row in due
+    ]
+    transaction.run_many("delete_due", [(moving.available_at, place.job_id) for place, moving in jobs])
     put_waiting(transaction, jobs, now)
     return len(due)
 

@@ -1,7 +1,9 @@
 """From rows to records: no row leaves the engine."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
+
+import msgspec
 
 from coatcheck.core.errors import ErrorCategory, ErrorInfo
 from coatcheck.core.job import AttemptRecord, JobRecord, Progress, ResultInfo
@@ -9,9 +11,10 @@ from coatcheck.core.states import Status
 
 Row: TypeAlias = tuple[Any, ...]
 
+_NO_ERROR: Row = (None, None, None, None)
 
-@dataclass(frozen=True, slots=True)
-class Place:
+
+class Place(NamedTuple):
     """Whose job it is and where it stands among the others."""
 
     operation: str
@@ -21,7 +24,7 @@ class Place:
 
 
 class Fixed(NamedTuple):
-    """What of an open job never moves, in the order of open_job's and next_ready's columns."""
+    """What of an open job never moves, in the order of next_ready's columns."""
 
     operation_version: str
     max_attempts: int
@@ -33,8 +36,7 @@ class Fixed(NamedTuple):
     redrive_of: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Moving:
+class Moving(NamedTuple):
     """What moves with an open job through ready, scheduled and lease."""
 
     available_at: int
@@ -48,24 +50,25 @@ class Moving:
 
     def changed(self, now: int) -> "Moving":
         """The same, one version later."""
-        return replace(self, version=self.version + 1, updated_at=now)
+        return self._replace(version=self.version + 1, updated_at=now)
 
     @classmethod
-    def from_row(cls, row: Row) -> "Moving":
+    def from_row(cls, row: Sequence[Any]) -> "Moving":
         available_at, version, attempt, counted, crashes, is_alone, started_at, updated_at = row
         return cls(available_at, version, attempt, counted, crashes, bool(is_alone), started_at, updated_at)
 
 
-@dataclass(frozen=True, slots=True)
-class EndedLease:
-    """A lease row that was just deleted: who deleted it writes what follows."""
+class EndedLease(msgspec.Struct, frozen=True, array_like=True):
+    """A row of open_leases, with its job's: who deletes the lease writes what follows."""
 
+    job_id: str
+    attempt: int
+    token: str
     operation: str
     tenant: str
     priority: int
     available_at: int
     version: int
-    attempt: int
     counted_attempts: int
     crashes: int
     is_alone: int
@@ -73,6 +76,33 @@ class EndedLease:
     attempt_started_at: int
     cancel_requested: int
     cancel_reason: str | None
+    operation_version: str
+    max_attempts: int
+    created_at: int
+    deadline_at: int | None
+    correlation_id: str
+    traceparent: str | None
+    chain_id: str
+    redrive_of: str | None
+
+    @property
+    def place(self) -> Place:
+        """Where its job stood."""
+        return Place(self.operation, self.tenant, self.priority, self.job_id)
+
+    @property
+    def fixed(self) -> Fixed:
+        """What of its job never moves."""
+        return Fixed(
+            self.operation_version,
+            self.max_attempts,
+            self.created_at,
+            self.deadline_at,
+            self.correlation_id,
+            self.traceparent,
+            self.chain_id,
+            self.redrive_of,
+        )
 
 
 def fixed_of(job: JobRecord) -> Fixed:
@@ -165,14 +195,11 @@ def error_from(category: str | None, detail: str, code: str | None, operator_det
     return None if category is None else ErrorInfo(ErrorCategory(category), detail, code, operator_detail)
 
 
-def error_values(error: ErrorInfo | None) -> dict[str, str | None]:
+def error_values(error: ErrorInfo | None) -> Row:
     """The four error columns."""
-    return {
-        "error_category": None if error is None else error.category.value,
-        "error_detail": None if error is None else error.detail,
-        "error_code": None if error is None else error.code,
-        "error_operator_detail": None if error is None else error.operator_detail,
-    }
+    if error is None:
+        return _NO_ERROR
+    return error.category.value, error.detail, error.code, error.operator_detail
 
 
 def attempt_from_row(row: Row) -> AttemptRecord:

@@ -1,6 +1,10 @@
-"""Ending: what follows from an outcome, written together with its attempt, its result and its outbox entry."""
+"""Ending: what follows from outcomes, written together with their attempts, results and outbox entries.
 
-from dataclasses import dataclass
+Decided one by one, written all at once: each table takes the rows of all attempts that end in one statement.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from coatcheck.core import limits
 from coatcheck.core.errors import ErrorInfo
@@ -11,7 +15,7 @@ from coatcheck.core.policy import Policy
 from coatcheck.core.states import Status
 from coatcheck.store.records import WakeUpKind
 from coatcheck.stores.sqlite.queue import put_waiting
-from coatcheck.stores.sqlite.rows import EndedLease, Fixed, Moving, Place, error_values, job_from_parts
+from coatcheck.stores.sqlite.rows import EndedLease, Fixed, Moving, Place, Row, error_values, job_from_parts
 from coatcheck.stores.sqlite.transaction import Transaction
 
 _EVENTS = {
@@ -22,8 +26,7 @@ _EVENTS = {
 _INLINE_TYPE = "application/json"
 
 
-@dataclass(frozen=True, slots=True)
-class Ending:
+class Ending(NamedTuple):
     """How a job ends: with the counters it had and the policy that says how long its traces stay."""
 
     status: Status
@@ -36,76 +39,53 @@ class Ending:
     cancel_reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Settling:
-    """An outcome with what is needed to decide what follows from it."""
+class Ended(NamedTuple):
+    """A job and its end. It stands in no hot table any more."""
 
+    place: Place
+    fixed: Fixed
+    ending: Ending
+    at: InstantMs
+
+
+class Settling(NamedTuple):
+    """The outcome of an attempt whose lease is deleted, with what is needed to decide what follows from it."""
+
+    lease: EndedLease
     outcome: Outcome
     policy: Policy
     jitter: float
+    at: InstantMs
 
 
-def settle_lease(
-    transaction: Transaction, job_id: str, lease: EndedLease, settling: Settling, now: InstantMs
-) -> JobRecord:
-    """Write what follows from the end of an attempt whose lease row this transaction has just deleted."""
-    place = Place(lease.operation, lease.tenant, lease.priority, job_id)
-    fixed = Fixed._make(transaction.rows("open_job", job_id=job_id)[0])
-    tally = Tally(
-        attempt=lease.attempt,
-        counted_attempts=lease.counted_attempts,
-        max_attempts=fixed.max_attempts,
-        crashes=lease.crashes,
-        is_alone=bool(lease.is_alone),
-        deadline_at=fixed.deadline_at,
-        is_cancel_requested=bool(lease.cancel_requested),
-    )
-    settlement = settle(settling.outcome, tally, settling.policy, now, settling.jitter)
-    _insert_attempt(transaction, job_id, lease, settlement, now)
-    moving = _moved(lease, settlement, now)
-    match settlement:
-        case Finish():
-            ending = Ending(
-                settlement.status,
-                settling.policy,
-                moving,
-                error=settlement.error if settlement.status is Status.FAILED else None,
-                result=settlement.result,
-                is_dead_letter=settlement.is_dead_letter,
-                is_cancel_requested=bool(lease.cancel_requested),
-                cancel_reason=lease.cancel_reason,
-            )
-            return end_job(transaction, place, fixed, ending, now)
-        case Requeue():
-            put_waiting(transaction, [(place, moving)], now)
-            transaction.fault_point("retry-scheduled")
-            return _told(transaction, EventType.REQUEUED, job_from_parts(place, fixed, moving, Status.QUEUED))
+def settle_leases(transaction: Transaction, settlings: Sequence[Settling]) -> list[JobRecord]:
+    """Write what follows from the end of attempts whose lease rows this transaction has just deleted."""
+    decided = [(settling, _decide(settling)) for settling in settlings]
+    transaction.run_many("insert_attempt", [_attempt_row(*each) for each in decided])
+    ended = [_ended(settling, finish) for settling, finish in decided if isinstance(finish, Finish)]
+    requeued = [(settling, requeue) for settling, requeue in decided if isinstance(requeue, Requeue)]
+    jobs = {job.id: job for job in (*end_jobs(transaction, ended), *_requeue(transaction, requeued))}
+    return [jobs[settling.lease.job_id] for settling in settlings]
 
 
-def end_job(transaction: Transaction, place: Place, fixed: Fixed, ending: Ending, now: InstantMs) -> JobRecord:
-    """Make an open job final. It stands in no hot table any more when this is called."""
-    expires_at, result_expires_at = _expiries(ending, now)
-    dead_lettered_at = now if ending.is_dead_letter else None
-    _write_end(transaction, place.job_id, ending, now)
-    if fixed.deadline_at is not None:
-        transaction.run("delete_deadline", deadline_at=fixed.deadline_at, job_id=place.job_id)
-    if ending.is_dead_letter:
+def end_jobs(transaction: Transaction, jobs_ended: Sequence[Ended]) -> list[JobRecord]:
+    """Make open jobs final."""
+    if not jobs_ended:
+        return []
+    expiries = [_expiries(ended.ending, ended.at) for ended in jobs_ended]
+    rows = [_job_row(ended, *expiry) for ended, expiry in zip(jobs_ended, expiries, strict=True)]
+    transaction.run_many("finish_jobs", rows)
+    _insert_results(transaction, jobs_ended, expiries)
+    deadlines = [(ended.fixed.deadline_at, ended.place.job_id) for ended in jobs_ended if ended.fixed.deadline_at]
+    transaction.run_many("delete_deadlines", deadlines)
+    if any(ended.ending.is_dead_letter for ended in jobs_ended):
         transaction.fault_point("dead-lettered")
-    job = job_from_parts(
-        place,
-        fixed,
-        ending.moving,
-        ending.status,
-        finished_at=now,
-        expires_at=expires_at,
-        result_expires_at=result_expires_at,
-        cancel_requested=ending.is_cancel_requested,
-        cancel_reason=ending.cancel_reason,
-        error=ending.error,
-        dead_lettered_at=dead_lettered_at,
-        result=_info(ending.result, result_expires_at, now),
-    )
-    return _told(transaction, _EVENTS[ending.status], job)
+    jobs = [_final_job(ended, *expiry) for ended, expiry in zip(jobs_ended, expiries, strict=True)]
+    for status in dict.fromkeys(job.status for job in jobs):
+        transaction.tell(_EVENTS[status], [job for job in jobs if job.status is status])
+    for job in jobs:
+        transaction.hint(WakeUpKind.CHANGED, job.id)
+    return jobs
 
 
 def overdue_ending(deadline_at: InstantMs | None, waited: Moving, policy: Policy, now: InstantMs) -> Ending | None:
@@ -123,67 +103,108 @@ def overdue_ending(deadline_at: InstantMs | None, waited: Moving, policy: Policy
     return Ending(Status.FAILED, policy, waited.changed(now), error=error, is_dead_letter=True)
 
 
-def _told(transaction: Transaction, event: EventType, job: JobRecord) -> JobRecord:
-    transaction.tell(event, [job])
-    transaction.hint(WakeUpKind.CHANGED, job.id)
-    return job
+def _decide(settling: Settling) -> Finish | Requeue:
+    lease = settling.lease
+    tally = Tally(
+        attempt=lease.attempt,
+        counted_attempts=lease.counted_attempts,
+        max_attempts=lease.max_attempts,
+        crashes=lease.crashes,
+        is_alone=bool(lease.is_alone),
+        deadline_at=lease.deadline_at,
+        is_cancel_requested=bool(lease.cancel_requested),
+    )
+    return settle(settling.outcome, tally, settling.policy, settling.at, settling.jitter)
 
 
-def _moved(lease: EndedLease, settlement: Finish | Requeue, now: InstantMs) -> Moving:
-    """The counters after the attempt; where and how the job waits is settled only for a job that goes on."""
-    goes_on = settlement if isinstance(settlement, Requeue) else None
-    return Moving(
-        available_at=goes_on.available_at if goes_on else lease.available_at,
+def _ended(settling: Settling, finish: Finish) -> Ended:
+    lease = settling.lease
+    moving = Moving(
+        available_at=lease.available_at,
         version=lease.version + 1,
         attempt=lease.attempt,
-        counted_attempts=settlement.counted_attempts,
-        crashes=goes_on.crashes if goes_on else lease.crashes,
-        is_alone=goes_on.is_alone if goes_on else False,
+        counted_attempts=finish.counted_attempts,
+        crashes=lease.crashes,
+        is_alone=False,
         started_at=lease.started_at,
-        updated_at=now,
+        updated_at=settling.at,
+    )
+    ending = Ending(
+        finish.status,
+        settling.policy,
+        moving,
+        error=finish.error if finish.status is Status.FAILED else None,
+        result=finish.result,
+        is_dead_letter=finish.is_dead_letter,
+        is_cancel_requested=bool(lease.cancel_requested),
+        cancel_reason=lease.cancel_reason,
+    )
+    return Ended(lease.place, lease.fixed, ending, settling.at)
+
+
+def _requeue(transaction: Transaction, requeued: Sequence[tuple[Settling, Requeue]]) -> list[JobRecord]:
+    """Make jobs wait for another start."""
+    if not requeued:
+        return []
+    waiting = [(settling.lease.place, _waiting(settling, requeue)) for settling, requeue in requeued]
+    put_waiting(transaction, waiting, max(settling.at for settling, _ in requeued))
+    transaction.fault_point("retry-scheduled")
+    jobs = [
+        job_from_parts(place, settling.lease.fixed, moving, Status.QUEUED)
+        for (settling, _), (place, moving) in zip(requeued, waiting, strict=True)
+    ]
+    transaction.tell(EventType.REQUEUED, jobs)
+    for job in jobs:
+        transaction.hint(WakeUpKind.CHANGED, job.id)
+    return jobs
+
+
+def _waiting(settling: Settling, requeue: Requeue) -> Moving:
+    lease = settling.lease
+    return Moving(
+        available_at=requeue.available_at,
+        version=lease.version + 1,
+        attempt=lease.attempt,
+        counted_attempts=requeue.counted_attempts,
+        crashes=requeue.crashes,
+        is_alone=requeue.is_alone,
+        started_at=lease.started_at,
+        updated_at=settling.at,
+    )
+
+
+def _final_job(ended: Ended, expires_at: InstantMs, result_expires_at: InstantMs | None) -> JobRecord:
+    ending = ended.ending
+    return job_from_parts(
+        ended.place,
+        ended.fixed,
+        ending.moving,
+        ending.status,
+        finished_at=ended.at,
+        expires_at=expires_at,
+        result_expires_at=result_expires_at,
+        cancel_requested=ending.is_cancel_requested,
+        cancel_reason=ending.cancel_reason,
+        error=ending.error,
+        dead_lettered_at=ended.at if ending.is_dead_letter else None,
+        result=_info(ending.result, result_expires_at, ended.at),
     )
 
 
 def _expiries(ending: Ending, now: InstantMs) -> tuple[InstantMs, InstantMs | None]:
     """When the job and its result go."""
     retention = ending.policy.retention
-    kept_s = {
-        Status.SUCCEEDED: retention.succeeded_s,
-        Status.FAILED: retention.failed_s,
-        Status.CANCELLED: retention.cancelled_s,
-    }[ending.status]
+    match ending.status:
+        case Status.SUCCEEDED:
+            kept_s = retention.succeeded_s
+        case Status.FAILED:
+            kept_s = retention.failed_s
+        case _:
+            kept_s = retention.cancelled_s
     expires_at = now + round(kept_s * 1000)
     if ending.result is None:
         return expires_at, None
     return expires_at, min(now + round(retention.result_s * 1000), expires_at)
-
-
-def _write_end(transaction: Transaction, job_id: str, ending: Ending, now: InstantMs) -> None:
-    moving, result = ending.moving, ending.result
-    expires_at, result_expires_at = _expiries(ending, now)
-    transaction.run(
-        "finish_job",
-        job_id=job_id,
-        status=ending.status.value,
-        version=moving.version,
-        attempt=moving.attempt,
-        counted_attempts=moving.counted_attempts,
-        started_at=moving.started_at,
-        available_at=moving.available_at,
-        now=now,
-        expires_at=expires_at,
-        result_expires_at=result_expires_at,
-        tombstone_until=expires_at + round(ending.policy.retention.tombstone_s * 1000),
-        cancel_requested=int(ending.is_cancel_requested),
-        cancel_reason=ending.cancel_reason,
-        dead_lettered_at=now if ending.is_dead_letter else None,
-        result_type=result.content_type if result else None,
-        result_bytes=len(result.body) if result else None,
-        **error_values(ending.error),
-    )
-    if result is not None:
-        own_expiry = result_expires_at if result_expires_at != expires_at else None
-        _insert_result(transaction, job_id, result, own_expiry)
 
 
 def _info(result: ResultBody | None, result_expires_at: InstantMs | None, now: InstantMs) -> ResultInfo | None:
@@ -194,27 +215,53 @@ def _info(result: ResultBody | None, result_expires_at: InstantMs | None, now: I
     return ResultInfo(result.content_type, size, result.body if is_inline and result_expires_at > now else None)
 
 
-def _insert_attempt(
-    transaction: Transaction, job_id: str, lease: EndedLease, settlement: Finish | Requeue, now: InstantMs
+def _job_row(ended: Ended, expires_at: InstantMs, result_expires_at: InstantMs | None) -> Row:
+    ending = ended.ending
+    moving, result = ending.moving, ending.result
+    return (
+        ended.place.job_id,
+        ending.status.value,
+        moving.version,
+        moving.attempt,
+        moving.counted_attempts,
+        moving.started_at,
+        moving.available_at,
+        ended.at,
+        expires_at,
+        result_expires_at,
+        expires_at + round(ending.policy.retention.tombstone_s * 1000),
+        int(ending.is_cancel_requested),
+        ending.cancel_reason,
+        ended.at if ending.is_dead_letter else None,
+        *error_values(ending.error),
+        result.content_type if result else None,
+        len(result.body) if result else None,
+    )
+
+
+def _attempt_row(settling: Settling, settlement: Finish | Requeue) -> Row:
+    lease = settling.lease
+    return (
+        lease.job_id,
+        lease.attempt,
+        lease.attempt_started_at,
+        settling.at,
+        settlement.outcome,
+        *error_values(settlement.error),
+    )
+
+
+def _insert_results(
+    transaction: Transaction,
+    jobs_ended: Sequence[Ended],
+    expiries: Sequence[tuple[InstantMs, InstantMs | None]],
 ) -> None:
-    transaction.run(
-        "insert_attempt",
-        job_id=job_id,
-        number=lease.attempt,
-        started_at=lease.attempt_started_at,
-        now=now,
-        outcome=settlement.outcome,
-        **error_values(settlement.error),
-    )
-
-
-def _insert_result(transaction: Transaction, job_id: str, result: ResultBody, expires_at: InstantMs | None) -> None:
-    transaction.run(
-        "insert_result",
-        job_id=job_id,
-        content_type=result.content_type,
-        file_name=result.file_name,
-        expires_at=expires_at,
-        body=result.body,
-    )
-    transaction.fault_point("result-stored-before-commit")
+    rows: list[Row] = []
+    for ended, (expires_at, result_expires_at) in zip(jobs_ended, expiries, strict=True):
+        result = ended.ending.result
+        if result is not None:
+            own_expiry = result_expires_at if result_expires_at != expires_at else None
+            rows.append((ended.place.job_id, result.content_type, result.file_name, own_expiry, result.body))
+    if rows:
+        transaction.run_many("insert_result", rows)
+        transaction.fault_point("result-stored-before-commit")

@@ -15,11 +15,12 @@ def sql(name: str) -> str:
 
 @cache
 def sql_for_rows(name: str, count: int) -> str:
-    """The statement of sql/{name}.sql, an INSERT of one row of `?`, for `count` rows."""
+    """The statement of sql/{name}.sql, which names one row of `?`, for `count` rows."""
     match = _ONE_ROW.fullmatch(sql(name))
-    assert match is not None, f"{name} inserts one row of question marks"
+    assert match is not None, f"{name} names one row of question marks"
     head, row, tail = match.groups()
-    return head + ", ".join([row] * count) + tail
+    # Without blanks: apsw keeps no statement of more than 16 KiB.
+    return head + ",".join([row.replace(" ", "")] * count) + tail
 
 
 @cache

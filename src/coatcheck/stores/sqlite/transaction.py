@@ -1,10 +1,12 @@
 """One write transaction as the verbs see it: statements by name, and the hints to give once it is committed."""
 
-from collections.abc import Callable, Sequence
-from itertools import chain
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, repeat
 from typing import Any, TypeAlias, TypeVar
 
 import apsw
+import msgspec
 
 from coatcheck.core import events, limits
 from coatcheck.core.events import EventType
@@ -16,8 +18,9 @@ from coatcheck.stores.sqlite.statements import sql, sql_for_rows
 
 T = TypeVar("T")
 
-# A statement is prepared for each of these numbers of rows.
-_ROWS_AT_ONCE = (64, 16, 4, 1)
+# A statement is prepared for each of these numbers of rows; NULLs fill it up, and every statement passes over them.
+ROWS_AT_ONCE = (1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256)
+ROWS_AT_ONCE_MAX = ROWS_AT_ONCE[-1]
 
 
 class Transaction:
@@ -35,20 +38,24 @@ class Transaction:
         self._connection.execute(sql(statement), values)
         return self._connection.changes()
 
-    def insert(self, statement: str, rows: Sequence[Row]) -> list[Row]:
-        """Insert rows, as many at once as there are; returns what the statement returns.
+    def run_many(self, statement: str, rows: Sequence[Row]) -> int:
+        """Execute a statement for many rows at once; returns how many rows it changed.
 
-        Every statement lets go of the interpreter and waits for it again: one for many rows is what makes a busy
-        writer fast.
+        Every step of a statement lets go of the interpreter and waits for it again: one for all rows is what makes a
+        busy writer fast.
         """
-        returned: list[Row] = []
-        start = 0
-        for count in _ROWS_AT_ONCE:
-            while len(rows) - start >= count:
-                values = tuple(chain.from_iterable(rows[start : start + count]))
-                returned += self._connection.execute(sql_for_rows(statement, count), values).fetchall()
-                start += count
-        return returned
+        changed = 0
+        for text, values in _for_rows(statement, rows):
+            self._connection.execute(text, values)
+            changed += self._connection.changes()
+        return changed
+
+    def read_many(self, statement: str, rows: Sequence[Row], decoder: msgspec.json.Decoder[list[T]]) -> list[T]:
+        """Look up many rows at once. The statement returns all it finds as one JSON array, in one step."""
+        found: list[T] = []
+        for text, values in _for_rows(statement, rows):
+            found += decoder.decode(self._connection.execute(text, values).get)
+        return found
 
     def row(self, statement: str, /, **values: Any) -> Row | None:
         """The first row of a statement, or None. The statement is run to its end."""
@@ -72,9 +79,17 @@ class Transaction:
         """Write the outbox entries of a change of status, where a channel is configured."""
         if not self._has_events or not jobs:
             return
-        self.insert("insert_outbox", [_entry(event, job) for job in jobs])
+        self.run_many("insert_outbox", [_entry(event, job) for job in jobs])
         self.fault_point("outbox-written")
         self.hint(WakeUpKind.OUTBOX)
+
+
+def _for_rows(statement: str, rows: Sequence[Row]) -> Iterator[tuple[str, Row]]:
+    for start in range(0, len(rows), ROWS_AT_ONCE_MAX):
+        part = rows[start : start + ROWS_AT_ONCE_MAX]
+        count = ROWS_AT_ONCE[bisect_left(ROWS_AT_ONCE, len(part))]
+        fill = repeat(None, (count - len(part)) * len(part[0]))
+        yield sql_for_rows(statement, count), tuple(chain(chain.from_iterable(part), fill))
 
 
 def _entry(event: EventType, job: JobRecord) -> Row:

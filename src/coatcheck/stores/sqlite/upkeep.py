@@ -14,7 +14,7 @@ from coatcheck.stores.sqlite.facet import Facet
 from coatcheck.stores.sqlite.queue import next_due_at, promote, take_waiting
 from coatcheck.stores.sqlite.retention import bury
 from coatcheck.stores.sqlite.rows import EndedLease, Place, fixed_of
-from coatcheck.stores.sqlite.settling import Settling, end_job, overdue_ending, settle_lease
+from coatcheck.stores.sqlite.settling import Ended, Settling, end_jobs, overdue_ending, settle_leases
 from coatcheck.stores.sqlite.transaction import Transaction
 
 _JITTER_BITS = 53
@@ -109,10 +109,10 @@ def _rescue(
         row = transaction.row("rescue_lease", job_id=job_id, token=token, beat=beat)
         if row is None:
             continue
-        lease = EndedLease(*row)
+        lease = EndedLease(*row, *transaction.rows("open_job", job_id=job_id)[0])
         jitter = secrets.randbits(_JITTER_BITS) / (1 << _JITTER_BITS)
-        settling = Settling(Lost(is_blamed=True, is_suspect=False), policies.of(lease.operation), jitter)
-        settle_lease(transaction, job_id, lease, settling, now)
+        lost = Lost(is_blamed=True, is_suspect=False)
+        settle_leases(transaction, [Settling(lease, lost, policies.of(lease.operation), jitter, now)])
         transaction.fault_point("reap-updated")
         rescued += 1
     return rescued
@@ -140,7 +140,7 @@ def _expire_one(transaction: Transaction, job_id: str, policies: Policies, now: 
         return 0
     ending = overdue_ending(job.deadline_at, moving, policies.of(job.operation), now)
     assert ending is not None, "only overdue jobs were selected"
-    end_job(transaction, place, fixed_of(job), ending, now)
+    end_jobs(transaction, [Ended(place, fixed_of(job), ending, now)])
     return 1
 
 

@@ -80,19 +80,17 @@ class Writer:
         """Begin to commit."""
         self._thread.start()
 
-    async def run(self, action: Action[T]) -> T:
-        """Run an action in the next commit and return its result once that commit is durable.
+    def run(self, action: Action[T]) -> "asyncio.Future[T]":
+        """Run an action in the next commit; its result is there to await once that commit is durable.
 
         Raises:
             StoreUnavailable: the file failed, too many writes wait or the store is closed; the action did not happen.
         """
-        result: T = await self._wait_for(Member(action, self._loop.create_future()))
-        return result
+        return self._wait_for(Member(action, self._loop.create_future()))
 
-    async def run_bulk(self, bulk: Bulk[Item, T], item: Item) -> T:
+    def run_bulk(self, bulk: Bulk[Item, T], item: Item) -> "asyncio.Future[T]":
         """As `run`, for an action that takes all items of the batch at once."""
-        result: T = await self._wait_for(Member(None, self._loop.create_future(), bulk, item))
-        return result
+        return self._wait_for(Member(None, self._loop.create_future(), bulk, item))
 
     def is_alive(self) -> bool:
         """Whether the thread still commits."""

@@ -1,1 +1,4 @@
-DELETE FROM outbox WHERE seq = :seq
+DELETE FROM outbox
+WHERE seq IN (
+VALUES (?)
+)

@@ -1,2 +1,4 @@
 INSERT INTO payload (job_id, body)
+SELECT * FROM (
 VALUES (?, ?)
+) WHERE column1 IS NOT NULL

@@ -2,4 +2,6 @@ INSERT INTO ready (
     operation, tenant, priority, job_id, available_at, version, attempt, counted_attempts, crashes, is_alone,
     started_at, updated_at
 )
+SELECT * FROM (
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+) WHERE column1 IS NOT NULL

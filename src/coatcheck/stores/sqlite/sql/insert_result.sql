@@ -1,2 +1,4 @@
 INSERT INTO result (job_id, content_type, file_name, expires_at, body)
-VALUES (:job_id, :content_type, :file_name, :expires_at, :body)
+SELECT * FROM (
+VALUES (?, ?, ?, ?, ?)
+) WHERE column1 IS NOT NULL

@@ -1,0 +1,4 @@
+DELETE FROM deadline
+WHERE (deadline_at, job_id) IN (
+VALUES (?, ?)
+)

@@ -1,0 +1,4 @@
+DELETE FROM scheduled
+WHERE (available_at, job_id) IN (
+VALUES (?, ?)
+)
