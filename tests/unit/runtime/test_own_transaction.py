@@ -1,5 +1,7 @@
 """Handing in work within a transaction of the caller's own, by every way its connection may come."""
 
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
@@ -239,3 +241,9 @@ def test_each_submission_is_a_job_of_its_own() -> None:
     assert len({work.job_id for work in works}) == len(works)
     assert all(work.parameters[0] == work.job_id for work in works)
     assert works[0].statement.count("%s") == len(works[0].parameters)
+
+
+def test_the_statement_needs_no_driver() -> None:
+    """Who has another driver than the service need not install the service's."""
+    code = "import sys; sys.modules['asyncpg'] = None; import coatcheck.postgres"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

@@ -115,6 +115,8 @@ async def answer_known(
     transaction: Transaction, submissions: Sequence[Submission], known: Sequence[Row]
 ) -> dict[str, Earlier]:
     """The same, of keys that were found: rows of find_keys."""
+    if not known:
+        return {}
     keys = {row[0]: row[1:] for row in known}
     by_id = {submission.job_id: submission for submission in submissions}
     wishes = [(row[2], by_id[new_id].tenant, by_id[new_id].created_at) for new_id, row in keys.items()]
