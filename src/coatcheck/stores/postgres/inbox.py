@@ -20,21 +20,13 @@ from coatcheck.store.records import (
 from coatcheck.stores.postgres.acceptance import Earlier, accept, answer_known, find_earlier
 from coatcheck.stores.postgres.callers import run_on
 from coatcheck.stores.postgres.facet import Facet
-from coatcheck.stores.postgres.rows import (
-    Moving,
-    Place,
-    Row,
-    columns,
-    fixed_of,
-    new_job,
-    submission_values,
-)
+from coatcheck.stores.postgres.rows import Moving, Place, Row, columns, fixed_of, new_job, submission_values
 from coatcheck.stores.postgres.settling import Ending, Endings
 from coatcheck.stores.postgres.statements import sql
 from coatcheck.stores.postgres.transaction import Transaction
 
 PAYLOAD_BYTES_AT_ONCE = 8 * 1024 * 1024
-_REFUSED_COLUMNS = 11
+_REFUSED_COLUMNS = 12
 
 Refusal: TypeAlias = tuple[Submission, Earlier]
 """A job that was handed in, and what its key stands for instead."""
@@ -75,7 +67,9 @@ async def promote_one(transaction: Transaction, named: tuple[str, str], policies
 
 async def promote_rows(transaction: Transaction, rows: Sequence[Row], policies: Policies, now: InstantMs) -> None:
     """Accept what this transaction has just taken out of the inbox, as if it came over HTTP now."""
-    submissions = [_submission(row[:-1]) for row in rows if not row[-1]]
+    # The oldest first: among jobs with one key it is to be the one that has it.
+    new = sorted((row for row in rows if not row[-1]), key=lambda row: str(row[0]))
+    submissions = [_submission(row[:-1]) for row in new]
     if not submissions:
         return
     refused: list[Refusal] = []
@@ -109,13 +103,8 @@ async def _refuse(transaction: Transaction, refused: Sequence[Refusal], policies
     for job, (_, answer) in zip(jobs, refused, strict=True):
         place = Place(job.operation, job.tenant, job.priority, job.id)
         waited = Moving(job.available_at, 1, 0, 0, 0, is_alone=False, started_at=None, updated_at=job.updated_at)
-        ending = Ending(
-            Status.FAILED,
-            policies.of(job.operation),
-            waited.changed(now),
-            error=_error(answer),
-            is_dead_letter=True,
-        )
+        policy, error = policies.of(job.operation), _error(answer)
+        ending = Ending(Status.FAILED, policy, waited.changed(now), error=error, is_dead_letter=True)
         endings.end_job(place, fixed_of(job), ending, now)
     await endings.write()
 
@@ -163,6 +152,7 @@ def _refused_row(submission: Submission) -> Row:
         submission.max_attempts,
         submission.created_at,
         submission.available_at,
+        submission.deadline_at,
         submission.correlation_id,
         submission.traceparent,
         submission.payload,

@@ -181,6 +181,18 @@ class TestInbox(InboxSuite):
         claimed = [claim.job.id for claim in await world.claim(slots=99)]
         assert sorted(claimed) == sorted(ids)
 
+    async def test_no_reader_misses_it_while_it_moves(self, world: World, inbox: Inbox) -> None:
+        others = [await world.another_store() for _ in range(2)]
+        for _ in range(10):
+            job = await inbox.commit()
+            looks = [store.find_job(TENANT, job.id, world.now) for store in others for _ in range(5)]
+            lists = [store.list_jobs(JobQuery(TENANT, 1), world.now) for store in others for _ in range(5)]
+            found, listed, _ = await asyncio.gather(
+                asyncio.gather(*looks), asyncio.gather(*lists), asyncio.gather(*map(inbox.promote, others))
+            )
+            assert [*found] == [job] * len(looks)
+            assert [[*page.jobs] for page in listed] == [[job]] * len(lists)
+
     async def test_a_commit_of_which_the_caller_was_not_told_may_be_repeated(self, world: World, inbox: Inbox) -> None:
         submission = world.submission()
 
@@ -230,8 +242,9 @@ class TestInboxKeys(InboxSuite):
         ]  # fmt: skip
 
     async def test_a_job_that_lost_its_key_says_to_which(self, world: World, inbox: Inbox) -> None:
+        submission = world.submission(key=key_of(world), deadline_at=world.now + 60_000)
         async with inbox.transaction() as connection:
-            answer = await inbox.hand_in(connection, world.submission(key=key_of(world)))
+            answer = await inbox.hand_in(connection, submission)
             first = await world.store.accept_job(world.submission(key=key_of(world, fingerprint="e" * 64)))
         assert isinstance(answer, Accepted)
         assert isinstance(first, Accepted)
@@ -240,6 +253,7 @@ class TestInboxKeys(InboxSuite):
         refused = await world.find(answer.job.id)
         assert (refused.status, refused.version, refused.attempt) == (Status.FAILED, 2, 0)
         assert (refused.finished_at, refused.dead_lettered_at) == (world.now, world.now)
+        assert refused.deadline_at == submission.deadline_at
         assert refused.error is not None
         assert (refused.error.category, refused.error.code) == (ErrorCategory.INVALID_INPUT, "idempotency-key-reused")
         assert first.job.id in refused.error.detail
