@@ -22,6 +22,9 @@ SELECT
     END AS inline_result
 FROM unnest($1::text[], $2::text[], $3::bigint[]) WITH ORDINALITY AS w (job_id, tenant, now, n)
 LEFT JOIN job_now AS n ON n.id = w.job_id AND n.tenant = w.tenant
-LEFT JOIN tombstone AS t ON n.id IS NULL AND t.job_id = w.job_id AND t.tenant = w.tenant AND t.kept_until > w.now
-LEFT JOIN inbox AS i ON n.id IS NULL AND t.job_id IS NULL AND i.job_id = w.job_id AND i.tenant = w.tenant
+-- An index is not asked for NULL: who has been found is looked for no further.
+LEFT JOIN tombstone AS t
+    ON t.job_id = CASE WHEN n.id IS NULL THEN w.job_id END AND t.tenant = w.tenant AND t.kept_until > w.now
+LEFT JOIN inbox AS i
+    ON i.job_id = CASE WHEN n.id IS NULL AND t.job_id IS NULL THEN w.job_id END AND i.tenant = w.tenant
 WHERE n.id IS NOT NULL OR t.job_id IS NOT NULL OR i.job_id IS NOT NULL

@@ -72,5 +72,5 @@ SELECT
     END AS inline_result
 FROM page AS p
 LEFT JOIN job_now AS n ON n.id = p.id
-LEFT JOIN inbox AS i ON n.id IS NULL AND i.job_id = p.id
+LEFT JOIN inbox AS i ON i.job_id = CASE WHEN n.id IS NULL THEN p.id END
 ORDER BY p.id DESC
