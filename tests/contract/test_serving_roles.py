@@ -135,7 +135,7 @@ def test_a_public_url_makes_links_absolute(serve: Serve, connect: Connect) -> No
         (["--host", "0.0.0.0"], ["auth"]),  # noqa: S104 - it must be refused
         (["--roles", "api,nonsense"], ["roles"]),
         (["--lease", "3", "--heartbeat", "2"], ["heartbeat", "lease"]),
-        (["--store", "postgres://x"], ["store"]),
+        (["--store", "mysql://x"], ["store"]),
         (["--port", "99999999"], ["port"]),
         (["--workers", "0"], ["workers"]),
         (["--tls-cert", "/no/such.pem"], ["tls_cert"]),

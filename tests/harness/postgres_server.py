@@ -1,16 +1,18 @@
 """A PostgreSQL of the tests' own, from its wheel: started when the first test asks for it, ended with the process."""
 
 import atexit
+import ctypes
 import itertools
 import os
 import pwd
 import shutil
+import signal
 import subprocess
 import tempfile
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 import asyncpg
@@ -60,13 +62,20 @@ class PostgresServer:
         settings = [part for option in _OPTIONS for part in ("-c", option)]
         command = [str(PROGRAMS / "postgres"), "-D", "data", "-k", str(self.folder), *settings]
         with (self.folder / "log").open("ab") as log:
-            self._process = subprocess.Popen(command, cwd=self.folder, stdout=log, stderr=log, **_user())
+            self._process = subprocess.Popen(
+                command,
+                cwd=self.folder,
+                stdout=log,
+                stderr=log,
+                preexec_fn=_end_with_parent,  # noqa: PLW1509 - one call into libc, which takes no lock
+                **_user(),
+            )
         wait_until(self._is_ready, "PostgreSQL to start", timeout_s=30)
 
-    def stop(self, mode: str = "fast") -> None:
+    def stop(self, mode: Literal["fast", "immediate"] = "fast") -> None:
         """Stop the server: fast ends all sessions, immediate crashes."""
         if self._process is not None:
-            self._call(["pg_ctl", "stop", "-D", "data", "-m", mode])
+            self._process.send_signal(signal.SIGQUIT if mode == "immediate" else signal.SIGINT)
             self._process.wait(30)
             self._process = None
 
@@ -102,6 +111,15 @@ class PostgresServer:
             stdout=subprocess.DEVNULL,
             **_user(),
         )
+
+
+_LIBC = ctypes.CDLL(None)
+_PR_SET_PDEATHSIG = 1
+
+
+def _end_with_parent() -> None:
+    """Tests that are killed leave no server behind. The thread that starts one must live as long as it is wanted."""
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGQUIT)
 
 
 def database_of(dsn: str) -> str:

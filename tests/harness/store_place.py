@@ -18,6 +18,7 @@ def store_url(folder: Path) -> str:
 
 @cache
 def _database(folder: Path) -> str:
+    server = shared_server()
     # In a thread, since the test may be running a loop of its own.
     with ThreadPoolExecutor(1) as thread:
-        return thread.submit(lambda: asyncio.run(shared_server().new_database())).result()
+        return thread.submit(asyncio.run, server.new_database()).result()

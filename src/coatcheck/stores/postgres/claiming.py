@@ -29,7 +29,7 @@ from coatcheck.stores.postgres.rows import (
 from coatcheck.stores.postgres.settling import Endings, overdue_ending
 from coatcheck.stores.postgres.transaction import Transaction
 
-_TAKEN_MAX = 2 * limits.CLAIM_BATCH_MAX
+_LOOKED_AT_MAX = 2 * limits.CLAIM_BATCH_MAX
 _TOKEN_BYTES = 12
 _LEASE_COLUMNS = 15
 _CLAIM_LOCK = 0x636C61
@@ -55,11 +55,16 @@ class Asked:
 
 @dataclass(slots=True)
 class Taking:
-    """What a claim did: for whom turns advance, and whose may be left without work."""
+    """What a claim did: for whom turns advance, who may be left without work by it, and who was before."""
 
     claims: Claims = field(default_factory=lambda: Claims((), None))
     served: list[Turn] = field(default_factory=list)
     drained: list[Turn] = field(default_factory=list)
+    idle: list[Turn] = field(default_factory=list)
+
+    @property
+    def been_to(self) -> set[Turn]:
+        return {*self.served, *self.drained, *self.idle}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,22 +91,26 @@ async def claim(transaction: Transaction, asked: Asked) -> Taking:
     wanted = min(asked.request.slots, limits.CLAIM_BATCH_MAX)
     taking = Taking()
     started: list[_Taken] = []
-    looked_at = 0
-    turns = await _next_turns(transaction, slots, wanted)
+    turns = await _next_turns(transaction, slots, wanted, taking)
     if turns.next_due_at is not None and turns.next_due_at <= asked.now:
         await promote(transaction, asked.now, limits.SWEEP_BATCH_MAX)
-        turns = await _next_turns(transaction, slots, wanted)
+        turns = await _next_turns(transaction, slots, wanted, taking)
     while True:
+        idle_before = len(taking.idle)
         picked = _pick(turns.rows, slots, wanted - len(started), taking)
+        has_idle = len(taking.idle) > idle_before
         taken = await _take(transaction, picked, taking)
-        looked_at += len(taken)
         in_time = await _end_overdue(transaction, asked, taken)
         started += in_time
         for job in in_time:
             slots[job.place.operation] -= 1
-        if len(in_time) == len(picked) or not taken or looked_at >= _TAKEN_MAX:
+        # Late jobs, and turns that wait for nothing, stand before others who are not to wait for the next claim. What
+        # another claimer is just taking is left to it.
+        is_short = len(started) < wanted and (len(in_time) < len(picked) or has_idle)
+        has_moved = has_idle or bool(taken)
+        if not is_short or not has_moved or len(taking.served) + len(taking.idle) >= _LOOKED_AT_MAX:
             break
-        turns = await _next_turns(transaction, slots, wanted - len(started))
+        turns = await _next_turns(transaction, slots, wanted - len(started), taking)
     taking.claims = Claims(await _lease(transaction, asked, started), turns.next_due_at)
     return taking
 
@@ -120,25 +129,32 @@ async def _slots(transaction: Transaction, asked: Asked) -> dict[str, int]:
     return slots
 
 
-async def _next_turns(transaction: Transaction, slots: Mapping[str, int], wanted: int) -> _Turns:
-    """As many turns as starts are wanted are enough to know: each start goes to the lowest, which then rises by one."""
-    # One more than is free is asked for: it tells a tenant that is served to the last from one that has more.
-    asked = [(name, min(free, wanted) + 1) for name, free in slots.items() if free > 0 and wanted > 0]
+async def _next_turns(transaction: Transaction, slots: Mapping[str, int], wanted: int, taking: Taking) -> _Turns:
+    """As many turns as starts are wanted are enough to know: each start goes to the lowest, which then rises by one.
+
+    Those that this claim has been to come on top: their rows do not show yet that they rose, or have nothing left.
+    """
+    been_to = Counter(operation for operation, _ in taking.been_to)
+    asked = []
+    for name, free in slots.items():
+        if free > 0 and wanted > 0:
+            # One job more than is free tells a tenant that is served to the last from one that has more.
+            asked.append((name, min(free, wanted) + been_to[name], min(free, wanted) + 1))
     if not asked:
         return _Turns((), await next_due_at(transaction))
-    rows = await transaction.rows("next_turns", *columns(asked, 2))
+    rows = await transaction.rows("next_turns", *columns(asked, 3))
     return _Turns([row for row in rows if row[1] is not None], rows[0][-1])
 
 
 def _pick(rows: Sequence[Row], slots: Mapping[str, int], wanted: int, taking: Taking) -> list[Turn]:
     """The operations and tenants of the next `wanted` starts, in order. Nothing is taken yet."""
     turns: dict[str, list[tuple[float, str, int]]] = {name: [] for name in slots}
-    served = Counter(taking.served)
+    served, been_to = Counter(taking.served), taking.been_to
     for operation, tenant, vstart, waiting, _ in rows:
         if waiting:
             heapq.heappush(turns[operation], (vstart + served[operation, tenant], tenant, waiting))
-        else:
-            taking.drained.append((operation, tenant))
+        elif (operation, tenant) not in been_to:
+            taking.idle.append((operation, tenant))
     left = dict(slots)
     picked: list[Turn] = []
     while len(picked) < wanted and any(turns.values()):

@@ -70,7 +70,7 @@ class Claiming(Facet):
         """The jobs are leased whatever becomes of this: turns that stay as they were cost fairness, not work."""
         try:
             await advance_turns(self._transactions, taking.served)
-            await leave_turns(self._transactions, taking.drained)
+            await leave_turns(self._transactions, {*taking.drained, *taking.idle})
         except Exception as error:
             self._log.warning("turns_not_kept", error=str(error))
 

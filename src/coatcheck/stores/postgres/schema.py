@@ -5,7 +5,11 @@ from coatcheck.store.errors import StoreRefused
 from coatcheck.stores.postgres.connection import Connection
 from coatcheck.stores.postgres.statements import migrations, sql
 
+MIGRATION_S_MAX = 3600.0
+
 _LOCK = (0x636F6174, 1)
+# Whoever comes second waits as long as the first one needs.
+_PATIENCE = "SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = 0"
 
 
 async def migrate(connection: Connection, app_name: str, fault_point: FaultPoint) -> None:
@@ -24,6 +28,7 @@ async def migrate(connection: Connection, app_name: str, fault_point: FaultPoint
 async def _migrate_one(connection: Connection, app_name: str, fault_point: FaultPoint) -> int:
     """Take one step, if one is left; returns the number of the schema then."""
     async with connection.transaction():
+        await connection.execute(_PATIENCE)
         await connection.fetch(sql("hold_migration"), *_LOCK)
         done = await _schema_number(connection, app_name)
         step = next(((number, statements) for number, statements in migrations() if number > done), None)

@@ -20,7 +20,7 @@ from coatcheck.stores.postgres.lease_watch import LeaseWatch
 from coatcheck.stores.postgres.outbox import Outbox, RelayTurn
 from coatcheck.stores.postgres.readers import Readers
 from coatcheck.stores.postgres.reading import Reading
-from coatcheck.stores.postgres.schema import migrate
+from coatcheck.stores.postgres.schema import MIGRATION_S_MAX, migrate
 from coatcheck.stores.postgres.transaction import Transactions
 from coatcheck.stores.postgres.upkeep import Sweeping
 from coatcheck.stores.postgres.wakeups import WakeUps, read_clock
@@ -72,7 +72,7 @@ class PostgresStore(Acceptances, Claiming, Reading, Commands, Outbox, Sweeping, 
         return self._wakeups.listen(callback)
 
     async def _migrate(self) -> None:
-        connection = await connect(self._config.dsn, self._config.is_pooled)
+        connection = await connect(self._config.dsn, self._config.is_pooled, MIGRATION_S_MAX)
         try:
             with store_errors():
                 await read_clock(connection, self._config.wall)

@@ -110,9 +110,9 @@ async def test_what_was_answered_survives_a_crash(own_server: PostgresServer) ->
 
         clients = [asyncio.create_task(hand_in()) for _ in range(8)]
         await wait_until_async(lambda: len(accepted) > 300, "some acceptances")
-        await asyncio.to_thread(own_server.stop, "immediate")
+        own_server.stop("immediate")
         await asyncio.gather(*clients)
-        await asyncio.to_thread(own_server.start)
+        own_server.start()
         assert [job_id for job_id in accepted if await store.find_job(TENANT, job_id, clock.now()) is None] == []
 
 

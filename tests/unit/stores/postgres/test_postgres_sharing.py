@@ -99,6 +99,24 @@ async def test_no_job_is_left_behind_when_tenants_come_and_go(dsn: str) -> None:
         assert await shared_server().execute("SELECT * FROM coatcheck.turn WHERE is_waiting", dsn) == []
 
 
+async def test_late_jobs_of_many_tenants_hold_up_nobody(dsn: str) -> None:
+    async with opened(dsn) as store:
+        for n in range(12):
+            await accept(store, tenant=f"a{n}", deadline_at=clock.now() - 1)
+        job_id = await accept(store, tenant="z")
+        assert [item.job.id for item in await claim(store)] == [job_id]
+        assert await shared_server().execute("SELECT * FROM coatcheck.turn", dsn) == []
+
+
+async def test_turns_that_a_crash_left_behind_hold_up_nobody_and_are_taken_away(dsn: str) -> None:
+    async with opened(dsn) as store:
+        stale = "INSERT INTO coatcheck.turn SELECT 'reports', 'a' || n, true, -1 FROM generate_series(1, 12) AS n"
+        await shared_server().execute(stale, dsn)
+        ids = [await accept(store, tenant="z") for _ in range(3)]
+        assert [item.job.id for item in await claim(store)] == ids[:1]
+        assert await shared_server().execute("SELECT tenant FROM coatcheck.turn", dsn) == [("z",)]
+
+
 async def test_a_hint_reaches_the_other_store_once_and_the_own_without_the_server(dsn: str) -> None:
     async with opened(dsn) as one, opened(dsn) as other:
         own: list[WakeUp] = []
