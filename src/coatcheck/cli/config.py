@@ -13,7 +13,7 @@ from coatcheck.setting_values import SettingRow
 from coatcheck.settings import Settings, describe_settings
 
 _WIDTH = 100
-_CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
+_CREDENTIALS = re.compile(r"(?<=://)[^/\s]+(?=@)|(?<=[?&]password=)[^&\s]+")
 _HEAD = """\
 Settings of Coatcheck. Save as coatcheck.toml and take away the # of what you change.
 Flags and COATCHECK_* variables win over this file.
@@ -79,5 +79,5 @@ def _shown(settings: Settings, row: SettingRow) -> str:
     if isinstance(value, Path):
         value = str(value)
     if isinstance(value, str):
-        value = _CREDENTIALS.sub("(hidden)@", value)
+        value = _CREDENTIALS.sub("(hidden)", value)
     return f"{row.name} = {_toml(value)}"

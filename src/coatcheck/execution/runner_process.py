@@ -28,7 +28,7 @@ from coatcheck.execution.runner_main import main
 main(sys.argv.pop(1))
 """
 # What user code has no business to know.
-_WITHHELD = frozenset({"COATCHECK_STORE", "COATCHECK_CRASH_AT"})
+_WITHHELD = frozenset({"COATCHECK_STORE", "COATCHECK_POSTGRES_LISTEN", "COATCHECK_CRASH_AT"})
 
 
 class RunnerFailed(Exception):

@@ -212,7 +212,7 @@ async def look_around(request: Where, job: Job) -> dict[str, Any]:
     """What a runner has inherited."""
     return {
         "sockets": [os.readlink(link) for link in _links() if os.readlink(link).startswith("socket:")],
-        "store": os.environ.get("COATCHECK_STORE"),
+        "store": os.environ.get("COATCHECK_STORE") or os.environ.get("COATCHECK_POSTGRES_LISTEN"),
         "files": [os.readlink(link) for link in _links() if ".db" in os.readlink(link)],
         "pid": os.getpid(),
         "group": os.getpgid(0),

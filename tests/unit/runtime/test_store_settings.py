@@ -6,6 +6,7 @@ from types import ModuleType
 import pytest
 
 from coatcheck import App, Settings
+from coatcheck.cli.config import config
 from coatcheck.runtime import Runtime, StartRefused
 from coatcheck.setting_file import SettingsError
 
@@ -66,3 +67,15 @@ def test_a_driver_that_is_not_installed_is_named_with_its_extra(monkeypatch: pyt
     monkeypatch.setattr("coatcheck.runtime.import_module", import_without_driver)
     with pytest.raises(StartRefused, match=r"asyncpg is not installed; install coatcheck\[postgres\]"):
         Runtime(App("shop"), Settings(store=DIRECT, roles=("api",)))
+
+
+@pytest.mark.parametrize("store", ["postgresql://u:s3cret@db/jobs", "postgresql://u:s@3cret@db/jobs?password=s3cret"])
+def test_the_settings_in_force_are_shown_without_what_gives_access(
+    store: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COATCHECK_STORE", store)
+    monkeypatch.setenv("COATCHECK_POSTGRES_LISTEN", store)
+    config(show=True)
+    shown = capsys.readouterr().out
+    assert "3cret" not in shown
+    assert shown.count("db/jobs") == 2

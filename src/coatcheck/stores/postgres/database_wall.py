@@ -1,7 +1,5 @@
 """The database's clock as the wall clock of every process that uses it, so that hosts need not agree on the time."""
 
-from collections.abc import Callable
-
 from coatcheck.store.clock import MACHINE, Machine
 
 TOLERATED_NS = 50_000_000
@@ -29,6 +27,6 @@ class DatabaseWall:
         if abs(skew_ns - self._skew_ns) > TOLERATED_NS + taken_ns // 2:
             self._skew_ns = skew_ns
 
-    @property
-    def running_ns(self) -> Callable[[], int]:
-        return self._machine.running_ns
+    def running_ns(self) -> int:
+        """By what the way to the database and back is measured."""
+        return self._machine.running_ns()
