@@ -18,13 +18,16 @@ endif
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo run test check bench torture format install clean stale
+.PHONY: help demo demo-reports run test check bench torture format install clean stale
 
 help: ## List these targets
-	@sed -n 's/^\([a-z]*\):.*## /\1|/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do printf '  make %-8s %s\n' "$$name" "$$text"; done
+	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do printf '  make %-12s %s\n' "$$name" "$$text"; done
 
 demo: $(VENV)/.bookshop ## Set everything up, hand in two stock reports to the example bookshop and show what happens
 	@PYTHONPATH=examples $(BIN)/python -m bookshop.demo
+
+demo-reports: $(VENV)/.reports ## Start PostgreSQL and a FastAPI site, whose orders and their exports commit together
+	@PYTHONPATH=examples $(BIN)/python -m report_jobs.demo
 
 run: $(VENV)/.bookshop ## Leave the example bookshop running (PORT=8080) and print its addresses
 	@PYTHONPATH=examples $(BIN)/python -m bookshop.run $(PORT)
@@ -69,7 +72,12 @@ $(VENV)/.bookshop: $(BUILT_FROM) $(STALE) | $(BIN)/python
 	@$(PIP) install -qq --no-deps --no-build-isolation --editable .
 	@touch $@
 
-$(VENV)/.dev: requirements/dev.txt $(VENV)/.bookshop
+$(VENV)/.reports: requirements/reports.txt requirements/postgres.txt $(VENV)/.bookshop
+	@echo "Installing PostgreSQL and what the site on it needs ..."
+	@$(PIP) install -qq -r requirements/reports.txt
+	@touch $@
+
+$(VENV)/.dev: requirements/dev.txt requirements/reports.txt requirements/postgres.txt $(VENV)/.bookshop
 	@echo "Installing what the checks and tests need ..."
 	@$(PIP) install -qq -r requirements/dev.txt
 	@touch $@

@@ -224,6 +224,7 @@ class Runtime:
             clock=self.clock,
             interval_s=self.settings.upkeep_interval_s,
             lease_s=self.settings.lease_s,
+            inbox_interval_s=self.settings.inbox_interval_s,
         )
 
     def _worker_parts(self) -> WorkerParts:

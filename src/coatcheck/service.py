@@ -3,16 +3,13 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any, TypedDict, Unpack, assert_never
+from typing import Any, Unpack, assert_never
 
-import pydantic_core
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from coatcheck.admission.admit import admit
-from coatcheck.admission.correlation import new_correlation_id
-from coatcheck.admission.options import SubmissionOptions
+from coatcheck.admission.calls import SubmitOptions, admit_call
 from coatcheck.app import App
-from coatcheck.core.job import InstantMs, JobRecord
+from coatcheck.core.job import JobRecord
 from coatcheck.core.problems import Refused
 from coatcheck.http.identity import DEFAULT_TENANT
 from coatcheck.observe.logs import configure_logging
@@ -20,20 +17,6 @@ from coatcheck.runtime import Runtime
 from coatcheck.serving import run_until_stopped
 from coatcheck.settings import Settings
 from coatcheck.store.records import Accepted, Disposition, KeyConflict, KeyOfExpiredJob, Replayed
-
-
-class SubmitOptions(TypedDict, total=False):
-    """What may come with a submission; the same as the HTTP headers of the same names.
-
-    idempotency_key: makes it safe to submit again. start_after, deadline: instants in ms since 1970.
-    priority: 0 to 9, lower first. correlation_id: ties log lines together.
-    """
-
-    idempotency_key: str
-    start_after: InstantMs
-    deadline: InstantMs
-    priority: int
-    correlation_id: str
 
 
 class Service:
@@ -105,41 +88,37 @@ class Service:
         finally:
             await self.stop()
 
-    async def submit(self, operation: str, request: Any, **options: Unpack[SubmitOptions]) -> JobRecord:
-        """Hand in work as the HTTP edge does: durable when it returns.
+    async def submit(
+        self, operation: str, request: Any, *, connection: Any = None, **options: Unpack[SubmitOptions]
+    ) -> JobRecord:
+        """Hand in work as the HTTP edge does: durable when it returns, or with the caller's own transaction.
 
         Args:
             operation: its name.
             request: an object of the operation's request type, anything that makes the same JSON, or the JSON itself
                 as bytes.
+            connection: of asyncpg, or an AsyncConnection of psycopg, to the store's database, with a transaction open.
+                The job is there when that commits, and never was if it does not.
 
         Raises:
             Refused: with the problem code a client would be answered with.
             StoreUnavailable: nothing was written.
             KeyError: there is no such operation.
+            TypeError, ValueError: the job cannot be handed in on this connection.
         """
         declared = self.app.operations[operation]
         await self.start()
         if self._runtime.draining.has_begun:
             raise Refused("draining", "This process is shutting down and accepts no new work.")
-        body = request if isinstance(request, bytes) else pydantic_core.to_json(request, by_alias=True)
-        admitted = admit(declared, body, _submission_options(options), self._runtime.clock.now())
-        disposition = await self._runtime.acceptance.accept(declared, admitted, DEFAULT_TENANT)
-        return _accepted_job(disposition)
+        admitted = admit_call(declared, request, options, self._runtime.clock.now())
+        acceptance, tenant = self._runtime.acceptance, options.get("tenant", DEFAULT_TENANT)
+        if connection is None:
+            return _accepted_job(await acceptance.accept(declared, admitted, tenant))
+        return _accepted_job(await acceptance.hand_in(declared, admitted, tenant, connection))
 
     def render_metrics(self) -> tuple[bytes, str]:
         """This process's metrics in the Prometheus text format, and its content type."""
         return self._runtime.metrics.render()
-
-
-def _submission_options(options: SubmitOptions) -> SubmissionOptions:
-    return SubmissionOptions(
-        correlation_id=options.get("correlation_id") or new_correlation_id(),
-        idempotency_key=options.get("idempotency_key"),
-        start_after=options.get("start_after"),
-        deadline=options.get("deadline"),
-        priority=options.get("priority"),
-    )
 
 
 def _accepted_job(disposition: Disposition) -> JobRecord:

@@ -228,6 +228,9 @@ class Settings(BaseSettings):
     upkeep_interval_s: Seconds = setting(
         1.0, _WORK, _DURATION, "How often lost leases, deadlines and retention are looked at.", ge=0.05, le=60
     )
+    inbox_interval_s: Seconds = setting(
+        0.1, _WORK, _DURATION, "How often PostgreSQL is asked for work handed in within a transaction.", ge=0.01, le=60
+    )
     wait_max_s: Seconds = setting(
         25.0, _TIMES, _DURATION, "The longest an answer to `Prefer: wait` is held.", ge=0, le=limits.WAIT_S_MAX
     )

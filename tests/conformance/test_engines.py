@@ -25,6 +25,7 @@ from coatcheck.testing.conformance.finishing import (
     TestOtherOutcomes,
     TestSuccess,
 )
+from coatcheck.testing.conformance.inbox import TestInbox, TestInboxEvents, TestInboxKeys
 from coatcheck.testing.conformance.leases import TestHeartbeats, TestRescue, TestZombies
 from coatcheck.testing.conformance.outbox import TestOutbox
 from coatcheck.testing.conformance.reading import TestExpiry, TestIsolation, TestLists, TestMeasures
@@ -53,6 +54,9 @@ SUITE = [
     TestFaults,
     TestGroupCommit,
     TestHeartbeats,
+    TestInbox,
+    TestInboxEvents,
+    TestInboxKeys,
     TestIsolation,
     TestKeyRaces,
     TestKeys,

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from faults.kills import KILLS
 from faults.test_kills_at_commands import POINTS
+from faults.test_kills_at_inbox import PROMOTED
 
 PACKAGE = Path(__file__).resolve().parents[2] / "src" / "coatcheck"
 HAND_OFFS = frozenset(
@@ -13,14 +14,14 @@ HAND_OFFS = frozenset(
     | {"claim-before-commit", "claimed-before-start", "mid-handler", "result-stored-before-commit"}
     | {"complete-after-commit", "retry-scheduled", "dead-lettered", "cancel-stored", "reap-selected", "reap-updated"}
     | {"outbox-written", "outbox-sent-before-mark", "purge-half", "tombstone-written", "redrive-half"}
-    | {"response-half-sent", "migration-step", "wal-checkpoint"}
+    | {"response-half-sent", "migration-step", "wal-checkpoint", "inbox-promoted"}
 )
 """Where work passes from one hand to the next: each has a point, whatever the code looks like."""
 
 
 def test_every_fault_point_has_a_kill() -> None:
     points = {name for name, _ in _passes()}
-    killed = {kill.point for kill in KILLS} | set(POINTS)
+    killed = {kill.point for kill in KILLS} | {*POINTS, PROMOTED}
     assert sorted(points - killed) == [], "no test kills a process there"
     assert sorted(killed - points) == [], "gone from the code"
 

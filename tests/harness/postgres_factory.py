@@ -1,6 +1,9 @@
 """PostgreSQL for the shipped suite: one database of the tests' own server."""
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+
+import asyncpg
 
 from coatcheck.core.faults import FaultPoint
 from coatcheck.store.contract import Store
@@ -22,7 +25,7 @@ class PostgresFactory:
     `is_pooled`: the store does as it must behind a pooler that lends sessions for one transaction.
     """
 
-    capabilities = Capabilities(has_lease_ends=True)
+    capabilities = Capabilities(has_lease_ends=True, has_inbox=True)
 
     def __init__(self, is_pooled: bool = False) -> None:
         self._is_pooled = is_pooled
@@ -45,6 +48,15 @@ class PostgresFactory:
         store = PostgresStore(config, clock, fault_point)
         await store.open()
         return store
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator["asyncpg.Connection[asyncpg.Record]"]:
+        connection = await asyncpg.connect(self._dsn)
+        try:
+            async with connection.transaction():
+                yield connection
+        finally:
+            await connection.close()
 
     async def count_rows(self) -> Mapping[str, int]:
         names = [row[0] for row in await shared_server().execute(_TABLES, self._dsn)]

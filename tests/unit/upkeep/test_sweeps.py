@@ -1,12 +1,17 @@
 """Each sweep does one bounded piece of work, counts it, and leaves alone what is not due."""
 
+from typing import Any
+
+from coatcheck.core.job import InstantMs
 from coatcheck.core.policy import Policies
 from coatcheck.core.states import Status
 from coatcheck.observe.metrics import Metrics
-from coatcheck.store.records import Prunable, Tombstone
+from coatcheck.store.records import Disposition, Prunable, Submission, Tombstone
+from coatcheck.testing.clock import ManualClock
 from coatcheck.testing.conformance.world import DONE, LEASE_S, OPERATION, TENANT, World
 from coatcheck.upkeep.deadlines import DueSweep, OverdueSweep
 from coatcheck.upkeep.gauges import QueueGauges
+from coatcheck.upkeep.inbox import InboxSweep
 from coatcheck.upkeep.rescue import RescueSweep
 from coatcheck.upkeep.retention import RetentionSweep
 
@@ -94,3 +99,21 @@ async def test_gauges_show_the_queues_and_return_to_zero(world: World) -> None:
     assert metrics.read("ready_jobs", operation=OPERATION) == 0
     assert metrics.read("running_jobs", operation=OPERATION) == 1
     assert metrics.read("oldest_ready_age_seconds", operation=OPERATION) == 0
+
+
+async def test_the_inbox_is_promoted_in_bounded_batches() -> None:
+    asked: list[int] = []
+
+    class Inbox:
+        async def hand_in(self, connection: Any, submission: Submission) -> Disposition:
+            raise AssertionError("upkeep hands nothing in")
+
+        async def promote_inbox(self, policies: Policies, now: InstantMs, limit: int) -> int:
+            asked.append(limit)
+            return 3 if len(asked) == 1 else 0
+
+    metrics = Metrics()
+    sweep = InboxSweep(Inbox(), Policies({}), metrics, ManualClock())
+    assert [await sweep.run_once(3) for _ in range(2)] == [3, 0]
+    assert asked == [3, 3]
+    assert metrics.read("inbox_promoted") == 3

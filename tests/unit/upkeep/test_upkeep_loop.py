@@ -63,6 +63,20 @@ async def test_full_batches_follow_each_other_at_once(world: World) -> None:
     await upkeep.stop()
 
 
+async def test_a_store_with_an_inbox_has_it_looked_into_at_its_own_pace(world: World) -> None:
+    looks: list[int] = []
+
+    async def promote_inbox(policies: Policies, now: InstantMs, limit: int) -> int:
+        looks.append(limit)
+        return 0
+
+    vars(world.store).update(promote_inbox=promote_inbox, hand_in=promote_inbox)
+    upkeep = Upkeep(replace(parts(world, NEVER_S), inbox_interval_s=0.01))
+    upkeep.start()
+    await wait_until_async(lambda: len(looks) > 3, "several looks while everything else waits")
+    await upkeep.stop()
+
+
 async def test_it_stops_listening(world: World) -> None:
     callbacks: list[Callable[[WakeUp], None]] = []
     listen = world.store.listen

@@ -1,11 +1,11 @@
 """Accepting jobs: the keys are reserved and everything is written by one statement, all jobs of a batch together."""
 
 from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 from coatcheck.core import events, limits
 from coatcheck.core.events import EventType
 from coatcheck.core.job import JobRecord
-from coatcheck.core.states import Status
 from coatcheck.store.errors import StoreUnavailable
 from coatcheck.store.records import (
     Accepted,
@@ -19,11 +19,14 @@ from coatcheck.store.records import (
 from coatcheck.stores.postgres.connection import is_conflict, is_unavailable, unavailable
 from coatcheck.stores.postgres.facet import Facet
 from coatcheck.stores.postgres.reading import job_or_tombstone
-from coatcheck.stores.postgres.rows import Row, columns, plain
+from coatcheck.stores.postgres.rows import Row, columns, new_job, submission_values
 from coatcheck.stores.postgres.transaction import Transaction
 
 _COLUMNS = 17
 _ROUNDS_MAX = 5
+
+Earlier: TypeAlias = Replayed | KeyConflict | KeyOfExpiredJob
+"""What a key that is known stands for."""
 
 
 class Acceptances(Facet):
@@ -61,12 +64,12 @@ async def _accept_round(
     transaction: Transaction, submissions: Sequence[Submission], answers: dict[str, Disposition | Exception]
 ) -> None:
     first, others = _first_of_each_key(submissions)
-    jobs = {submission.job_id: _new_job(submission) for submission in first}
+    jobs = {submission.job_id: new_job(submission) for submission in first}
     accepted = await _insert(transaction, first, jobs)
     answers.update((job_id, Accepted(jobs[job_id])) for job_id in accepted)
     known = [submission for submission in first if submission.job_id not in accepted] + others
     if known:
-        answers.update(await _find_earlier(transaction, known))
+        answers.update(await find_earlier(transaction, known))
 
 
 def _first_of_each_key(submissions: Sequence[Submission]) -> tuple[list[Submission], list[Submission]]:
@@ -102,15 +105,24 @@ async def _insert(
     return accepted
 
 
-async def _find_earlier(transaction: Transaction, submissions: Sequence[Submission]) -> dict[str, Disposition]:
+async def find_earlier(transaction: Transaction, submissions: Sequence[Submission]) -> dict[str, Earlier]:
     """By job id of the submissions, what their keys stand for; left out where that window is over."""
     wanted = [(s.job_id, s.tenant, s.operation, s.key.key) for s in submissions if s.key is not None]
-    keys = {row[0]: row[1:] for row in await transaction.rows("find_keys", *columns(wanted, 4))}
+    return await answer_known(transaction, submissions, await transaction.rows("find_keys", *columns(wanted, 4)))
+
+
+async def answer_known(
+    transaction: Transaction, submissions: Sequence[Submission], known: Sequence[Row]
+) -> dict[str, Earlier]:
+    """The same, of keys that were found: rows of find_keys."""
+    if not known:
+        return {}
+    keys = {row[0]: row[1:] for row in known}
     by_id = {submission.job_id: submission for submission in submissions}
     wishes = [(row[2], by_id[new_id].tenant, by_id[new_id].created_at) for new_id, row in keys.items()]
     rows = await transaction.rows("find_jobs", *columns(wishes, 3), limits.INLINE_RESULT_BYTES_MAX)
     jobs = {wishes[row[0] - 1][0]: job_or_tombstone(row, wishes[row[0] - 1][2]) for row in rows}
-    answers: dict[str, Disposition] = {}
+    answers: dict[str, Earlier] = {}
     for new_id, (algorithm, fingerprint, job_id, expires_at) in keys.items():
         submission = by_id[new_id]
         key = submission.key
@@ -125,46 +137,5 @@ async def _find_earlier(transaction: Transaction, submissions: Sequence[Submissi
     return answers
 
 
-def _new_job(submission: Submission) -> JobRecord:
-    return JobRecord(
-        id=submission.job_id,
-        tenant=submission.tenant,
-        operation=submission.operation,
-        operation_version=submission.operation_version,
-        status=Status.QUEUED,
-        version=1,
-        attempt=0,
-        counted_attempts=0,
-        max_attempts=submission.max_attempts,
-        priority=submission.priority,
-        created_at=submission.created_at,
-        updated_at=submission.created_at,
-        available_at=submission.available_at,
-        correlation_id=submission.correlation_id,
-        chain_id=submission.job_id,
-        deadline_at=submission.deadline_at,
-        traceparent=submission.traceparent,
-    )
-
-
 def _row(submission: Submission, told: JobRecord | None) -> Row:
-    key = submission.key
-    return (
-        submission.job_id,
-        submission.tenant,
-        submission.operation,
-        submission.operation_version,
-        submission.priority,
-        submission.max_attempts,
-        submission.created_at,
-        submission.available_at,
-        submission.deadline_at,
-        plain(submission.correlation_id),
-        plain(submission.traceparent),
-        submission.payload,
-        None if key is None else key.key,
-        None if key is None else key.algorithm,
-        None if key is None else key.fingerprint,
-        None if key is None else key.expires_at,
-        None if told is None else events.event_data(told),
-    )
+    return *submission_values(submission), None if told is None else events.event_data(told)

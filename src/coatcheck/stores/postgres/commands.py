@@ -15,6 +15,7 @@ from coatcheck.store.records import (
     WakeUpKind,
 )
 from coatcheck.stores.postgres.facet import Facet
+from coatcheck.stores.postgres.inbox import promote_one
 from coatcheck.stores.postgres.queue import Turn, leave_turns, put_waiting, take_waiting
 from coatcheck.stores.postgres.reading import find
 from coatcheck.stores.postgres.retention import bury
@@ -60,7 +61,8 @@ class _Cancelling:
         self.turns: set[Turn] = set()
 
     async def run(self, transaction: Transaction) -> CancelAnswer | Tombstone | None:
-        """Cancel the job wherever it is. It may move on while it is looked for, so that it is nowhere: look again."""
+        """Cancel the job wherever it is. It may move on while it is looked for, so that it is nowhere: look again. One
+        that is still in the inbox is moved on first."""
         for _ in range(_LOOKS_MAX):
             job = await find(transaction, *self._named, self._now)
             if job is None or isinstance(job, Tombstone):
@@ -72,6 +74,7 @@ class _Cancelling:
             answer = await self._end_waiting(transaction, job) or await self._ask(transaction, job)
             if answer is not None:
                 return answer
+            await promote_one(transaction, self._named, self._policies, self._now)
         raise StoreUnavailable("The job moves too fast to be cancelled.")
 
     async def _end_waiting(self, transaction: Transaction, job: JobRecord) -> CancelAnswer | None:

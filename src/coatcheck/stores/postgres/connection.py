@@ -38,6 +38,16 @@ SESSION = {
 SESSION_OF_TRANSACTION = "; ".join(f"SET LOCAL {name} = '{value}'" for name, value in SESSION.items())
 """The same for behind a pooler, where a session is nobody's beyond a transaction."""
 
+DRIVER_ERRORS = (
+    OSError,
+    TimeoutError,
+    asyncpg.PostgresError,
+    asyncpg.InterfaceError,
+    # Between the server's last words and the end of the line.
+    asyncpg.InternalClientError,
+)
+"""All that the loss of a session may be told by."""
+
 _UNAVAILABLE = (
     asyncpg.PostgresConnectionError,
     asyncpg.InsufficientResourcesError,
@@ -50,6 +60,7 @@ _UNAVAILABLE = (
     asyncpg.IdleInTransactionSessionTimeoutError,
     asyncpg.LockNotAvailableError,
     asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
     ConnectionError,
     TimeoutError,
 )
@@ -100,7 +111,7 @@ async def connect(dsn: str, is_pooled: bool = False, command_s_max: float = COMM
             max_cached_statement_lifetime=0,
             server_settings=None if is_pooled else {"application_name": "coatcheck", **SESSION},
         )
-    except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+    except DRIVER_ERRORS as error:
         raise unavailable(error) from error
     except ValueError as error:
         raise StoreRefused(f"store: the PostgreSQL URL cannot be read: {error}.") from error

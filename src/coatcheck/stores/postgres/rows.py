@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 from coatcheck.core.errors import ErrorCategory, ErrorInfo
 from coatcheck.core.job import AttemptRecord, JobRecord, Progress, ResultInfo
 from coatcheck.core.states import Status
+from coatcheck.store.records import Submission
 
 Row: TypeAlias = Sequence[Any]
 
@@ -122,6 +123,52 @@ def job_from_parts(place: Place, fixed: Fixed, moving: Moving, status: Status, *
         traceparent=fixed.traceparent,
         redrive_of=fixed.redrive_of,
         **end,
+    )
+
+
+def new_job(submission: Submission) -> JobRecord:
+    """The job that a submission becomes, before anything has happened to it."""
+    return JobRecord(
+        id=submission.job_id,
+        tenant=submission.tenant,
+        operation=submission.operation,
+        operation_version=submission.operation_version,
+        status=Status.QUEUED,
+        version=1,
+        attempt=0,
+        counted_attempts=0,
+        max_attempts=submission.max_attempts,
+        priority=submission.priority,
+        created_at=submission.created_at,
+        updated_at=submission.created_at,
+        available_at=submission.available_at,
+        correlation_id=submission.correlation_id,
+        chain_id=submission.job_id,
+        deadline_at=submission.deadline_at,
+        traceparent=submission.traceparent,
+    )
+
+
+def submission_values(submission: Submission) -> Row:
+    """A submission in the columns of the inbox, which are those of accept as well."""
+    key = submission.key
+    return (
+        submission.job_id,
+        submission.tenant,
+        submission.operation,
+        submission.operation_version,
+        submission.priority,
+        submission.max_attempts,
+        submission.created_at,
+        submission.available_at,
+        submission.deadline_at,
+        plain(submission.correlation_id),
+        plain(submission.traceparent),
+        submission.payload,
+        None if key is None else key.key,
+        None if key is None else key.algorithm,
+        None if key is None else key.fingerprint,
+        None if key is None else key.expires_at,
     )
 
 

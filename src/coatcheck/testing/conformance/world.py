@@ -59,12 +59,14 @@ class Capabilities:
     has_fresh_lists: a list shows every change that was committed before it was asked for.
     has_lease_ends: a lease ends at an instant of the store's own clock, so that whoever looks first after it takes the
         job back; otherwise a rescuer acts on what it has itself seen stand still for a lease time.
+    has_inbox: work can be handed in within a transaction of the caller's own, and the factory opens such ones.
     """
 
     fairness_slack: int = 0
     has_priority: bool = True
     has_fresh_lists: bool = True
     has_lease_ends: bool = False
+    has_inbox: bool = False
 
 
 class StoreFactory(Protocol):

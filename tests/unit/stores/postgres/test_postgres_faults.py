@@ -70,6 +70,7 @@ async def verbs(store: PostgresStore) -> dict[str, Callable[[], Awaitable[object
         "read_outbox": lambda: store.read_outbox(5),
         "remove_relayed": lambda: store.remove_relayed([1]),
         "promote_due": lambda: store.promote_due(now, 5),
+        "promote_inbox": lambda: store.promote_inbox(POLICIES, now, 5),
         "rescue_leases": lambda: store.rescue_leases(POLICIES, now, 5),
         "expire_overdue": lambda: store.expire_overdue(POLICIES, now, 5),
         "prune_expired": lambda: store.prune_expired(Prunable.JOBS, now, 5),

@@ -35,6 +35,9 @@ INSERT INTO coatcheck.tombstone SELECT 't' || n, 't', 'o', 1, n FROM generate_se
 INSERT INTO coatcheck.result SELECT id, 'application/json', NULL, 1, '' FROM coatcheck.job WHERE status IS NOT NULL;
 INSERT INTO coatcheck.outbox (type, job_id, tenant, operation, version, occurred_at, correlation_id, data)
 SELECT 't', 'j', 't', 'o', 1, 1, 'c', '' FROM generate_series(1, 2000);
+INSERT INTO coatcheck.inbox
+SELECT 'i' || n, 't' || n % 50, 'o', '1', 5, 5, n, n, NULL, 'c', NULL, '', 'k' || n, 'a', 'f', n
+FROM generate_series(1, 2000) AS n;
 ANALYZE
 """
 
@@ -49,8 +52,18 @@ SEEKS = {
     "end_leases": ["job_pkey", "lease_pkey"],
     "write_endings": ["deadline_pkey", "job_pkey"],
     "find_keys": ["idempotency_key_pkey"],
-    "find_jobs": ["job_pkey", "lease_pkey", "ready_pkey", "result_pkey", "scheduled_pkey", "tombstone_pkey"],
+    "find_jobs": [
+        "inbox_by_tenant",
+        "job_pkey",
+        "lease_pkey",
+        "ready_pkey",
+        "result_pkey",
+        "scheduled_pkey",
+        "tombstone_pkey",
+    ],
     "list_jobs": [
+        "inbox_by_tenant",
+        "inbox_pkey",
         "job_by_tenant",
         "job_pkey",
         "lease_by_operation",
@@ -73,6 +86,10 @@ SEEKS = {
     "hold_turns": ["turn_pkey"],
     "leave_turns": ["ready_pkey", "turn_pkey"],
     "advance_turns": ["turn_pkey"],
+    "look_into_inbox": ["inbox_pkey"],
+    "take_inbox": ["inbox_pkey", "job_pkey", "tombstone_pkey"],
+    "take_from_inbox": ["inbox_by_tenant", "job_pkey", "tombstone_pkey"],
+    "find_keys_in_inbox": ["inbox_by_key"],
     "read_outbox": ["outbox_pkey"],
 }
 

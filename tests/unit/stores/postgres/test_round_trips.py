@@ -7,7 +7,7 @@ from typing import Any
 import asyncpg
 import pytest
 
-from coatcheck.store.records import Beat
+from coatcheck.store.records import Beat, IdempotencyKey
 from coatcheck.stores.postgres.store import PostgresStore
 from harness.postgres_server import shared_server
 from harness.postgres_work import POLICIES, TENANT, accept, claim, clock, finishing, opened, submission
@@ -46,8 +46,13 @@ def meter(monkeypatch: pytest.MonkeyPatch) -> Meter:
 
 
 @pytest.fixture
-async def store(meter: Meter) -> AsyncIterator[PostgresStore]:
-    async with opened(await shared_server().new_database(), connections=1, listen_dsn=None) as store:
+async def dsn() -> str:
+    return await shared_server().new_database()
+
+
+@pytest.fixture
+async def store(dsn: str, meter: Meter) -> AsyncIterator[PostgresStore]:
+    async with opened(dsn, connections=1, listen_dsn=None) as store:
         await accept(store)
         # From now on the one connection is there.
         await claim(store)
@@ -91,8 +96,27 @@ async def test_reads_that_meet_are_one(store: PostgresStore, meter: Meter) -> No
     assert meter.take() == 1
 
 
+async def test_handing_in_is_one_insert_elsewhere_and_two_reads_here_where_there_is_a_key(
+    store: PostgresStore, dsn: str, meter: Meter
+) -> None:
+    caller = await asyncpg.connect(dsn)
+    key = IdempotencyKey("order-7", "sha256-canonical-1", "f" * 64, clock.now() + 60_000)
+    async with caller.transaction():
+        meter.take()
+        await store.hand_in(caller, submission())
+        assert meter.take() == 1
+        await store.hand_in(caller, submission(key=key))
+        assert meter.take() == 1 + FRAME + 2
+    await caller.close()
+    meter.take()
+    assert await store.promote_inbox(POLICIES, clock.now(), 100) == 2
+    assert meter.take() == 1 + FRAME + 2
+
+
 async def test_a_sweep_with_nothing_to_do_is_cheap(store: PostgresStore, meter: Meter) -> None:
     assert await store.rescue_leases(POLICIES, clock.now(), 100) == 0
+    assert meter.take() == 1
+    assert await store.promote_inbox(POLICIES, clock.now(), 100) == 0
     assert meter.take() == 1
     assert await store.expire_overdue(POLICIES, clock.now(), 100) == 0
     assert meter.take() == FRAME + 2

@@ -1,0 +1,159 @@
+"""The inbox: jobs come in with their caller's transaction, and are moved on into the queue as soon as it is seen."""
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+from coatcheck.core.errors import ErrorCategory, ErrorInfo
+from coatcheck.core.events import EventType
+from coatcheck.core.job import InstantMs
+from coatcheck.core.policy import Policies
+from coatcheck.core.states import Status
+from coatcheck.store.records import (
+    Accepted,
+    Disposition,
+    IdempotencyKey,
+    KeyConflict,
+    KeyOfExpiredJob,
+    Replayed,
+    Submission,
+)
+from coatcheck.stores.postgres.acceptance import Earlier, accept, answer_known, find_earlier
+from coatcheck.stores.postgres.callers import run_on
+from coatcheck.stores.postgres.facet import Facet
+from coatcheck.stores.postgres.rows import Moving, Place, Row, columns, fixed_of, new_job, submission_values
+from coatcheck.stores.postgres.settling import Ending, Endings
+from coatcheck.stores.postgres.statements import sql
+from coatcheck.stores.postgres.transaction import Transaction
+
+PAYLOAD_BYTES_AT_ONCE = 8 * 1024 * 1024
+_REFUSED_COLUMNS = 12
+
+Refusal: TypeAlias = tuple[Submission, Earlier]
+"""A job that was handed in, and what its key stands for instead."""
+
+
+class Inbox(Facet):
+    """The engine's InboxStore."""
+
+    async def hand_in(self, connection: Any, submission: Submission) -> Disposition:
+        if submission.key is not None:
+            earlier = await self._transactions.run(lambda transaction: _find_earlier(transaction, submission))
+            if earlier is not None:
+                return earlier
+        await run_on(connection, sql("hand_in"), submission_values(submission))
+        return Accepted(new_job(submission))
+
+    async def promote_inbox(self, policies: Policies, now: InstantMs, limit: int) -> int:
+        # Most looks find nothing: they are to cost no more than one read.
+        ((has_any,),) = await self._transactions.read("look_into_inbox")
+        if not has_any:
+            return 0
+
+        async def act(transaction: Transaction) -> int:
+            rows = await transaction.rows("take_inbox", limit, PAYLOAD_BYTES_AT_ONCE)
+            await promote_rows(transaction, rows, policies, now)
+            return len(rows)
+
+        return await self._transactions.run(act)
+
+
+async def promote_one(transaction: Transaction, named: tuple[str, str], policies: Policies, now: InstantMs) -> None:
+    """Move a tenant's job on at once, if it is still in the inbox."""
+    tenant, job_id = named
+    rows = await transaction.rows("take_from_inbox", job_id, tenant)
+    if rows:
+        await promote_rows(transaction, rows, policies, now)
+
+
+async def promote_rows(transaction: Transaction, rows: Sequence[Row], policies: Policies, now: InstantMs) -> None:
+    """Accept what this transaction has just taken out of the inbox, as if it came over HTTP now."""
+    # The oldest first: among jobs with one key it is to be the one that has it.
+    new = sorted((row for row in rows if not row[-1]), key=lambda row: str(row[0]))
+    submissions = [_submission(row[:-1]) for row in new]
+    if not submissions:
+        return
+    refused: list[Refusal] = []
+    for submission, answer in zip(submissions, await accept(transaction, submissions), strict=True):
+        if isinstance(answer, Exception):
+            raise answer
+        if not isinstance(answer, Accepted):
+            refused.append((submission, answer))
+    await _refuse(transaction, refused, policies, now)
+    transaction.fault_point("inbox-promoted")
+
+
+async def _find_earlier(transaction: Transaction, submission: Submission) -> Earlier | None:
+    """What the key of a submission stands for, as far as it is committed."""
+    known = await find_earlier(transaction, [submission])
+    if not known and submission.key is not None:
+        named = (submission.job_id, submission.tenant, submission.operation, submission.key.key)
+        known = await answer_known(transaction, [submission], await transaction.rows("find_keys_in_inbox", *named))
+    return known.get(submission.job_id)
+
+
+async def _refuse(transaction: Transaction, refused: Sequence[Refusal], policies: Policies, now: InstantMs) -> None:
+    """End jobs that lost their key: whoever was given their id sees why. They never had a place in the queue."""
+    if not refused:
+        return
+    rows = [_refused_row(submission) for submission, _ in refused]
+    await transaction.run("insert_refused", *columns(rows, _REFUSED_COLUMNS))
+    jobs = [new_job(submission) for submission, _ in refused]
+    await transaction.tell([(EventType.ACCEPTED, job) for job in jobs])
+    endings = Endings(transaction)
+    for job, (_, answer) in zip(jobs, refused, strict=True):
+        place = Place(job.operation, job.tenant, job.priority, job.id)
+        waited = Moving(job.available_at, 1, 0, 0, 0, is_alone=False, started_at=None, updated_at=job.updated_at)
+        policy, error = policies.of(job.operation), _error(answer)
+        ending = Ending(Status.FAILED, policy, waited.changed(now), error=error, is_dead_letter=True)
+        endings.end_job(place, fixed_of(job), ending, now)
+    await endings.write()
+
+
+def _error(answer: Earlier) -> ErrorInfo:
+    match answer:
+        case Replayed(job):
+            code, detail = "idempotency-key-replayed", f"The same work was accepted under this key as {job.id}."
+        case KeyConflict(job_id):
+            code, detail = "idempotency-key-reused", f"The idempotency key was used for other work, which is {job_id}."
+        case KeyOfExpiredJob(job_id):
+            code, detail = "job-expired", f"The same work was accepted under this key as {job_id}, which has expired."
+    return ErrorInfo(ErrorCategory.INVALID_INPUT, detail, code=code)
+
+
+def _submission(row: Row) -> Submission:
+    (
+        job_id, tenant, operation, operation_version, priority, max_attempts, created_at, available_at, deadline_at,
+        correlation_id, traceparent, payload, key, algorithm, fingerprint, key_expires_at,
+    ) = row  # fmt: skip
+    return Submission(
+        job_id=job_id,
+        tenant=tenant,
+        operation=operation,
+        operation_version=operation_version,
+        payload=payload,
+        created_at=created_at,
+        available_at=available_at,
+        deadline_at=deadline_at,
+        priority=priority,
+        max_attempts=max_attempts,
+        correlation_id=correlation_id,
+        traceparent=traceparent,
+        key=None if key is None else IdempotencyKey(key, algorithm, fingerprint, key_expires_at),
+    )
+
+
+def _refused_row(submission: Submission) -> Row:
+    return (
+        submission.job_id,
+        submission.tenant,
+        submission.operation,
+        submission.operation_version,
+        submission.priority,
+        submission.max_attempts,
+        submission.created_at,
+        submission.available_at,
+        submission.deadline_at,
+        submission.correlation_id,
+        submission.traceparent,
+        submission.payload,
+    )

@@ -1,0 +1,1 @@
+CREATE INDEX inbox_by_key ON inbox (tenant, operation, key) WHERE key IS NOT NULL
