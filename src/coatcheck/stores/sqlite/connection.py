@@ -6,10 +6,8 @@ from pathlib import Path
 
 import apsw
 
-from coatcheck.core.faults import FaultPoint, no_fault
 from coatcheck.observe.memory import memory_bytes_max
 from coatcheck.store.errors import StoreRefused, StoreUnavailable
-from coatcheck.stores.sqlite.statements import migrations, sql
 
 BUSY_TIMEOUT_MS = 5_000
 STATEMENTS_KEPT = 400
@@ -154,40 +152,3 @@ def refuse_damage(connection: apsw.Connection, path: Path) -> None:
 
 def _damaged(path: Path, words: str) -> str:
     return f"store: {path} is damaged ({words}); restore it from a backup, it was not changed."
-
-
-def migrate(connection: apsw.Connection, path: Path, app_name: str, fault_point: FaultPoint = no_fault) -> None:
-    """Bring the schema up to date and see that the file is this app's. Each migration is one transaction.
-
-    Raises:
-        StoreRefused: the file belongs to another app or to a newer build.
-    """
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        done = connection.pragma("user_version")
-        newest = migrations()[-1][0]
-        if done > newest:
-            raise StoreRefused(f"store: {path} has schema {done}, this build knows {newest}; use a newer coatcheck.")
-        _check_app(connection, path, app_name, is_new=done == 0)
-        for number, statements in migrations():
-            if number > done:
-                for statement in statements:
-                    connection.execute(statement)
-                    fault_point("migration-step")
-                connection.pragma("user_version", number)
-        if done == 0:
-            connection.execute(sql("write_app"), {"app": app_name})
-    except BaseException:
-        connection.execute("ROLLBACK")
-        raise
-    connection.execute("COMMIT")
-
-
-def _check_app(connection: apsw.Connection, path: Path, app_name: str, is_new: bool) -> None:
-    if is_new:
-        if connection.execute("SELECT count(*) FROM sqlite_schema").get:
-            raise StoreRefused(f"store: {path} is a SQLite database of something else; name another file.")
-        return
-    owner = connection.execute(sql("read_app")).get
-    if owner != app_name:
-        raise StoreRefused(f"store: {path} belongs to app {owner!r}, not to {app_name!r}; name another file.")
