@@ -1,8 +1,11 @@
-"""A store as its operator sees it: not served, but looked at and brought up to date."""
+"""A store as its operator sees it: not served, but looked at, brought up to date and copied."""
 
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Protocol
+
+from coatcheck.store.dump import Dump, Load
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,5 +59,23 @@ class StoreDatabase(Protocol):
         Raises:
             StoreRefused: it belongs to another app or to a newer build.
             StoreUnavailable: it cannot be reached, or a migration had to wait too long; those before it stand.
+        """
+        ...
+
+    def open_dump(self) -> AbstractAsyncContextManager[Dump]:
+        """Read everything out, while nobody else can write. The store's schema must be this build's.
+
+        Raises:
+            StoreRefused: somebody uses the store, or it holds what cannot be read out.
+            StoreUnavailable: it cannot be reached.
+        """
+        ...
+
+    def open_load(self, app_name: str) -> AbstractAsyncContextManager[Load]:
+        """Take everything in, with one commit at the end of the block. A store that does not exist yet is made.
+
+        Raises:
+            StoreRefused: somebody uses the store, it is not empty, or not this app's or this build's.
+            StoreUnavailable: it cannot be reached; nothing was taken in.
         """
         ...

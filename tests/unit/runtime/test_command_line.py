@@ -13,7 +13,7 @@ from coatcheck.cli.flags import flag_of
 from coatcheck.cli.main import main
 from coatcheck.settings import Settings, describe_settings
 
-COMMANDS = ("serve", "check", "openapi", "redrive", "db status", "db upgrade", "config", "version")
+COMMANDS = ("serve", "check", "openapi", "redrive", "db status", "db upgrade", "db copy", "config", "version")
 
 
 @pytest.fixture(autouse=True)

@@ -10,6 +10,7 @@ from typing import TypeAlias
 import pytest
 
 from coatcheck.cli.main import main
+from coatcheck.setting_values import store_name
 from coatcheck.stores.postgres import schema as postgres_schema
 from coatcheck.stores.sqlite import schema as sqlite_schema
 from harness.postgres_server import shared_server
@@ -87,8 +88,30 @@ def test_check_upgrades_nothing_and_says_who_will(
     assert run("db", "status", "--store", url)[0] == 3
 
 
-def test_a_password_is_never_shown(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_password_is_neverstore_name(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     dsn = asyncio.run(shared_server().new_database())
     with_password = dsn.replace("postgres@", "postgres:open-sesame@")
     for words in (("db", "status"), ("db", "upgrade", "--app", "tiny-shop"), ("db", "upgrade"), ("db", "status")):
         assert "open-sesame" not in run(*words, "--store", with_password)[1]
+
+
+@pytest.mark.parametrize("is_back", [False, True], ids=["to-postgres", "to-sqlite"])
+def test_copy_shows_what_was_copied_and_what_comes_next(is_back: bool, run: Run, tmp_path: Path) -> None:
+    ends = [f"sqlite:///{tmp_path}/jobs.db", asyncio.run(shared_server().new_database())]
+    source, target = reversed(ends) if is_back else ends
+    refused = run("db", "copy", "--from", source, "--to", target)
+    assert refused == (2, f"coatcheck: There is no store at {store_name(source)}.\n")
+    run("db", "upgrade", "--store", source, "--app", "tiny-shop")
+    exit_code, said = run("db", "copy", "--from", source, "--to", target)
+    assert (exit_code, "Copied app tiny-shop: 0 rows" in said) == (0, True)
+    assert f"Start its processes on {store_name(target)}, and put {store_name(source)} away" in said
+    assert run("db", "status", "--store", target)[0] == 0
+    assert run("check", "tiny_shop:app", "--store", target)[0] == 0
+
+
+@pytest.mark.parametrize("words", [(), ("--from", "sqlite:///a.db"), ("--from", "file.db", "--to", "sqlite:///b.db")])
+def test_copy_needs_two_stores(words: tuple[str, ...], run: Run) -> None:
+    exit_code, said = run("db", "copy", *words)
+    assert exit_code == 2
+    assert said.startswith("coatcheck: ")
+    assert said.count("\n") == 1

@@ -3,10 +3,21 @@
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
+import asyncpg
+
 from coatcheck.core.faults import FaultPoint, no_fault
 from coatcheck.store.database import SchemaState
-from coatcheck.stores.postgres.connection import Connection, connect, store_errors
+from coatcheck.store.errors import StoreRefused
+from coatcheck.stores.postgres.connection import Connection, connect, fetch, store_errors
+from coatcheck.stores.postgres.dump import PostgresDump
 from coatcheck.stores.postgres.schema import migrate, read_state, refuse_foreign
+
+OPERATOR = "coatcheck db"
+
+# A copy takes as long as it takes, and may wait between two statements for the other store.
+_UNHURRIED = """
+SET LOCAL search_path = coatcheck; SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0
+"""
 
 
 class PostgresDatabase:
@@ -31,10 +42,53 @@ class PostgresDatabase:
             return await migrate(connection, app_name, self._fault_point)
 
     @asynccontextmanager
+    async def open_dump(self) -> AsyncIterator[PostgresDump]:
+        async with self._connected() as connection, connection.transaction():
+            await _hold(connection)
+            ((handed_in,),) = await fetch(connection, "count_inbox")
+            if handed_in:
+                raise StoreRefused(
+                    f"store: {handed_in} jobs in the database were handed in and are not in the queue yet; let a"
+                    " process with the role upkeep run for a moment, and stop it."
+                )
+            yield PostgresDump(connection)
+
+    @asynccontextmanager
+    async def open_load(self, app_name: str) -> AsyncIterator[PostgresDump]:
+        await self.upgrade(app_name)
+        async with self._connected() as connection, connection.transaction():
+            await _hold(connection)
+            dump = PostgresDump(connection)
+            ((handed_in,),) = await fetch(connection, "count_inbox")
+            if handed_in or any((await dump.count()).values()):
+                raise StoreRefused("store: the database to copy to is not empty; name one that was never used.")
+            yield dump
+
+    @asynccontextmanager
     async def _connected(self) -> AsyncIterator[Connection]:
         connection = await connect(self._dsn, self._is_pooled)
         try:
             with store_errors():
+                # Not by the name of those that serve: a copy looks for these.
+                await connection.execute(f"SET application_name = '{OPERATOR}'")
                 yield connection
         finally:
             connection.terminate()
+
+
+async def _hold(connection: Connection) -> None:
+    """See that no process of the engine is connected, and let nobody write until the transaction ends.
+
+    Raises:
+        StoreRefused: somebody is connected, or writes now.
+    """
+    await connection.execute(_UNHURRIED)
+    ((sessions,),) = await fetch(connection, "count_sessions")
+    if sessions:
+        raise StoreRefused(
+            f"store: the database is in use ({sessions} sessions of coatcheck); stop every process of the store."
+        )
+    try:
+        await fetch(connection, "hold_tables")
+    except asyncpg.LockNotAvailableError as error:
+        raise StoreRefused("store: somebody writes to the database; stop every process of the store.") from error

@@ -96,6 +96,31 @@ def open_reader(path: Path) -> apsw.Connection:
     return connection
 
 
+def open_alone(path: Path) -> apsw.Connection:
+    """A connection to a store's file that nobody else has open, and nobody else can open until it is closed.
+
+    Raises:
+        StoreRefused: another connection has it open.
+    """
+    connection = _connect(path, apsw.SQLITE_OPEN_READWRITE)
+    try:
+        # Asked for before the log is looked at, it is a lock on the file, which every open connection shares.
+        connection.pragma("locking_mode", "exclusive")
+        connection.pragma("synchronous", "full")
+        connection.pragma("wal_autocheckpoint", 0)
+        connection.pragma("temp_store", "memory")
+        connection.pragma("user_version")
+    except apsw.BusyError as error:
+        connection.close()
+        raise StoreRefused(
+            f"store: {path} is in use; stop every process of the store, and whatever else has it open."
+        ) from error
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
 def refuse_unsafe_place(path: Path) -> None:
     """Refuse SQLite builds and file systems on which a commit is not safe.
 

@@ -1,21 +1,24 @@
 """The file as its operator sees it."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, closing, contextmanager
 from pathlib import Path
 
 import apsw
 
 from coatcheck.core.faults import FaultPoint, no_fault
 from coatcheck.store.database import SchemaState
+from coatcheck.store.errors import StoreRefused
 from coatcheck.stores.sqlite.commit_mark import CommitMark
 from coatcheck.stores.sqlite.connection import (
+    open_alone,
     open_reader,
     open_writer,
     refuse_damage,
     refuse_unsafe_place,
     store_errors,
 )
+from coatcheck.stores.sqlite.dump import SqliteDump
 from coatcheck.stores.sqlite.schema import migrate, no_store, read_state, refuse_foreign
 from coatcheck.stores.sqlite.turnstile import Turnstile
 from coatcheck.stores.sqlite.wal_check import refuse_lost_log, refuse_orphaned_log
@@ -57,6 +60,32 @@ class SqliteDatabase:
                 with _closed_if_fine(open_writer(self._path)) as connection:
                     _refuse_unsound(connection, self._path)
                     return migrate(connection, self._path, app_name, self._fault_point)
+
+    @asynccontextmanager
+    async def open_dump(self) -> AsyncIterator[SqliteDump]:
+        with store_errors(self._path):
+            refuse_orphaned_log(self._path)
+            with closing(open_alone(self._path)) as connection:
+                # What is read out stays as it is, its log included.
+                connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+                connection.pragma("query_only", True)
+                _refuse_unsound(connection, self._path)
+                yield SqliteDump(connection)
+
+    @asynccontextmanager
+    async def open_load(self, app_name: str) -> AsyncIterator[SqliteDump]:
+        await self.upgrade(app_name)
+        with store_errors(self._path), closing(open_alone(self._path)) as connection:
+            dump = SqliteDump(connection)
+            if any((await dump.count()).values()):
+                raise StoreRefused(f"store: {self._path} is not empty; name a file that does not exist yet.")
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield dump
+            except BaseException:
+                connection.execute("ROLLBACK")
+                raise
+            connection.execute("COMMIT")
 
 
 def _has_content(path: Path) -> bool:
