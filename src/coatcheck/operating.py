@@ -1,5 +1,6 @@
 """What operators do to a store that they do not serve from: look at it, bring it up to date, copy it into another."""
 
+import asyncio
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -96,19 +97,23 @@ class Copy:
         counting = _Counting()
         async for records in dump.read(kind):
             await load.write(kind, records)
-            counting.add(records)
-            self._on_rows(kind, len(records))
+            await self._passed(kind, records, counting)
         return counting.contents()
 
     async def _compare(self, kind: Kind, copied: Contents, load: Load) -> None:
         counting = _Counting()
         async for records in load.read(kind):
-            counting.add(records)
-            self._on_rows(kind, len(records))
+            await self._passed(kind, records, counting)
         if counting.contents() != copied:
             raise StoreRefused(
                 f"{store_name(self._target.store)} gave back other rows of {kind} than it took; nothing was copied."
             )
+
+    async def _passed(self, kind: Kind, records: Sequence[Record], counting: "_Counting") -> None:
+        counting.add(records)
+        self._on_rows(kind, len(records))
+        # An engine that never waits would never let a Ctrl-C through.
+        await asyncio.sleep(0)
 
 
 class _Counting:

@@ -95,13 +95,14 @@ def copy(source: From, target: To) -> None:
     """Copy a whole store into another one, on SQLite or PostgreSQL, and compare them. The old one stays as it is.
 
     Every process of both must be stopped; that is checked. The new store is made, or was never used. All is copied or
-    nothing is: what was broken off or refused is simply run again.
+    nothing is, so what was broken off is simply run again. PostgreSQL is to be reached without a pooler.
 
     Example:
 
       coatcheck db copy --from sqlite:////srv/jobs/shop.db --to postgresql://owner@db.internal/jobs
     """
-    settings = Settings(store=source), Settings(store=target)
+    # One transaction from end to end has no use for a pooler.
+    settings = [Settings(store=url, postgres_pooler=None) for url in (source, target)]
     clock = SystemClock()
     began_s = clock.monotonic_s()
     terminal = Console(stderr=True)

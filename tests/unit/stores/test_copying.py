@@ -1,5 +1,8 @@
 """A store copied into another engine: everything that can be read, replayed, claimed or told is the same there."""
 
+import signal
+import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +28,7 @@ from coatcheck.testing.conformance.world import (
     World,
     let_leases_run_out,
 )
+from harness import postgres_work
 from harness.postgres_factory import PostgresFactory
 from harness.postgres_server import shared_server
 from harness.sqlite_factory import SqliteFactory
@@ -238,8 +242,49 @@ async def test_work_that_is_still_in_the_inbox_is_refused(tmp_path: Path) -> Non
     world = await source.world()
     async with source.factory.transaction() as connection:
         await world.store.hand_in(connection, world.submission())  # type: ignore[attr-defined] # the engine has an inbox
+        await world.close()
+        assert "somebody writes to the database" in await refusal(source, target)
+    assert "not in the queue yet (1)" in await refusal(source, target)
+
+
+async def test_running_work_shows_where_no_session_does(tmp_path: Path) -> None:
+    source, target = await place("postgres", tmp_path / "a"), await place("sqlite", tmp_path / "b")
+    async with postgres_work.opened(source.url, app_name="conformance") as store:
+        await postgres_work.accept(store)
+        await postgres_work.claim(store)
+    assert "jobs in the database were running a moment ago (1)" in await refusal(source, target)
+    await shared_server().execute("UPDATE coatcheck.lease SET ends_at = 0", source.url)
+    await copy(source, target)
+
+
+KILLED_COPY = """
+import asyncio, os, signal, sys
+from coatcheck.operating import Copy
+from coatcheck.settings import Settings
+left = int(sys.argv[3])
+def count(kind, rows):
+    global left
+    left -= 1
+    if left == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+asyncio.run(Copy(Settings(store=sys.argv[1]), Settings(store=sys.argv[2]), lambda counts: None, count).run())
+"""
+
+
+async def test_a_killed_copy_leaves_two_sound_files(tmp_path: Path) -> None:
+    source, target = await place("sqlite", tmp_path / "a"), await place("sqlite", tmp_path / "b")
+    world = await source.world()
+    filled = await fill(world)
+    seen = await picture(world, filled)
     await world.close()
-    assert "1 jobs in the database were handed in" in await refusal(source, target)
+    for nth in (2, 13, 25):
+        command = [sys.executable, "-c", KILLED_COPY, source.url, target.url, str(nth)]
+        assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+        assert set((await target.factory.count_rows()).values()) == {0}
+    await copy(source, target)
+    world = await target.world(world)
+    assert await picture(world, filled) == seen
+    await world.close()
 
 
 async def test_a_dump_leaves_no_column_out(tmp_path: Path) -> None:

@@ -83,8 +83,8 @@ def store_errors() -> Iterator[None]:
         raise
 
 
-async def connect(dsn: str, is_pooled: bool = False) -> Connection:
-    """A connection to a server on which an answered commit survives.
+async def connect(dsn: str, is_pooled: bool = False, command_s: float = COMMAND_S_MAX) -> Connection:
+    """A connection to a server on which an answered commit survives. `command_s`: when an answer is given up.
 
     Raises:
         StoreRefused: the server is too old, or set up to lose commits.
@@ -94,7 +94,7 @@ async def connect(dsn: str, is_pooled: bool = False) -> Connection:
         connection = await asyncpg.connect(
             dsn,
             timeout=CONNECT_S_MAX,
-            command_timeout=COMMAND_S_MAX,
+            command_timeout=command_s,
             # A pooler hands the next transaction to another session, which knows no statement of this one.
             statement_cache_size=0 if is_pooled else STATEMENTS_KEPT,
             max_cached_statement_lifetime=0,

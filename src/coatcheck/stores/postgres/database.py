@@ -10,7 +10,7 @@ from coatcheck.store.database import SchemaState
 from coatcheck.store.errors import StoreRefused
 from coatcheck.stores.postgres.connection import Connection, connect, fetch, store_errors
 from coatcheck.stores.postgres.dump import PostgresDump
-from coatcheck.stores.postgres.schema import migrate, read_state, refuse_foreign
+from coatcheck.stores.postgres.schema import STATEMENT_S_MAX, migrate, read_state, refuse_foreign
 
 OPERATOR = "coatcheck db"
 
@@ -48,8 +48,15 @@ class PostgresDatabase:
             ((handed_in,),) = await fetch(connection, "count_inbox")
             if handed_in:
                 raise StoreRefused(
-                    f"store: {handed_in} jobs in the database were handed in and are not in the queue yet; let a"
+                    f"store: jobs in the database were handed in and are not in the queue yet ({handed_in}); let a"
                     " process with the role upkeep run for a moment, and stop it."
+                )
+            ((alive,),) = await fetch(connection, "count_live_leases")
+            if alive:
+                # Behind a pooler no session shows whose it is.
+                raise StoreRefused(
+                    f"store: jobs in the database were running a moment ago ({alive}); stop every process of the store,"
+                    " and wait until their leases have run out."
                 )
             yield PostgresDump(connection)
 
@@ -66,11 +73,12 @@ class PostgresDatabase:
 
     @asynccontextmanager
     async def _connected(self) -> AsyncIterator[Connection]:
-        connection = await connect(self._dsn, self._is_pooled)
+        connection = await connect(self._dsn, self._is_pooled, STATEMENT_S_MAX)
         try:
             with store_errors():
-                # Not by the name of those that serve: a copy looks for these.
-                await connection.execute(f"SET application_name = '{OPERATOR}'")
+                if not self._is_pooled:
+                    # Not by the name of those that serve: a copy looks for these.
+                    await connection.execute(f"SET application_name = '{OPERATOR}'")
                 yield connection
         finally:
             connection.terminate()
@@ -86,7 +94,7 @@ async def _hold(connection: Connection) -> None:
     ((sessions,),) = await fetch(connection, "count_sessions")
     if sessions:
         raise StoreRefused(
-            f"store: the database is in use ({sessions} sessions of coatcheck); stop every process of the store."
+            f"store: the database is in use (sessions of coatcheck: {sessions}); stop every process of the store."
         )
     try:
         await fetch(connection, "hold_tables")
