@@ -102,13 +102,13 @@ def copy(source: From, target: To) -> None:
       coatcheck db copy --from sqlite:////srv/jobs/shop.db --to postgresql://owner@db.internal/jobs
     """
     # One transaction from end to end has no use for a pooler.
-    settings = [Settings(store=url, postgres_pooler=None) for url in (source, target)]
+    old, new = (Settings(store=url, postgres_pooler=None) for url in (source, target))
     clock = SystemClock()
     began_s = clock.monotonic_s()
     terminal = Console(stderr=True)
     with Progress(*_COLUMNS, console=terminal, transient=True, disable=not terminal.is_terminal) as progress:
         shown = _Shown(progress)
-        copied = asyncio.run(Copy(*settings, shown.begin, shown.advance).run())
+        copied = asyncio.run(Copy(old, new, shown.begin, shown.advance).run())
     took_s = clock.monotonic_s() - began_s
     rows = sum(contents.rows for contents in copied.contents.values())
     console = Console(highlight=False, soft_wrap=True)

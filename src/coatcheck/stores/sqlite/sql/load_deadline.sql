@@ -1,2 +1,2 @@
 INSERT INTO deadline (deadline_at, job_id)
-VALUES (?, ?)
+VALUES (:deadline_at, :job_id)

@@ -4,4 +4,8 @@ INSERT INTO lease (
     crashes, is_alone, started_at, attempt_started_at, updated_at, progress_fraction, progress_message,
     cancel_requested, cancel_reason
 )
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+VALUES (
+    :job_id, :operation, :tenant, :priority, :token, :worker_id, :available_at, :version, :attempt,
+    :counted_attempts, :crashes, :is_alone, :started_at, :attempt_started_at, :updated_at, :progress_fraction,
+    :progress_message, :cancel_requested, :cancel_reason
+)

@@ -1,2 +1,2 @@
 INSERT INTO payload (job_id, body)
-VALUES (?, ?)
+VALUES (:job_id, :body)

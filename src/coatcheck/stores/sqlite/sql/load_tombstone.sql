@@ -1,2 +1,2 @@
 INSERT INTO tombstone (job_id, tenant, operation, expired_at, kept_until)
-VALUES (?, ?, ?, ?, ?)
+VALUES (:job_id, :tenant, :operation, :expired_at, :kept_until)
