@@ -23,7 +23,11 @@ async def migrate(
         StoreRefused: the schema belongs to another app or to a newer build, or a migration is left and must not be run.
     """
     done: list[int] = []
-    while (number := await _migrate_one(connection, app_name, fault_point, may_migrate)) is not None:
+    newest = migrations()[-1][0]
+    while newest not in done:
+        number = await _migrate_one(connection, app_name, fault_point, may_migrate)
+        if number is None:
+            break
         done.append(number)
     return done
 

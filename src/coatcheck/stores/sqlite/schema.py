@@ -26,7 +26,11 @@ def migrate(
         StoreRefused: the file belongs to another app or to a newer build, or a migration is left and must not be run.
     """
     done: list[int] = []
-    while (number := _migrate_one(connection, path, app_name, fault_point, may_migrate)) is not None:
+    newest = migrations()[-1][0]
+    while newest not in done:
+        number = _migrate_one(connection, path, app_name, fault_point, may_migrate)
+        if number is None:
+            break
         done.append(number)
     return done
 
