@@ -1,5 +1,6 @@
 """A store copied into another engine: everything that can be read, replayed, claimed or told is the same there."""
 
+import asyncio
 import signal
 import subprocess
 import sys
@@ -255,6 +256,23 @@ async def test_running_work_shows_where_no_session_does(tmp_path: Path) -> None:
     assert "jobs in the database were running a moment ago (1)" in await refusal(source, target)
     await shared_server().execute("UPDATE coatcheck.lease SET ends_at = 0", source.url)
     await copy(source, target)
+
+
+async def test_a_copy_between_engines_that_never_wait_can_be_cancelled(tmp_path: Path) -> None:
+    source, target = await place("sqlite", tmp_path / "a"), await place("sqlite", tmp_path / "b")
+    world = await source.world()
+    await world.accept()
+    await world.close()
+    task = asyncio.current_task()
+    assert task is not None
+
+    def cancel(kind: Kind, rows: int) -> None:
+        task.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await Copy(Settings(store=source.url), Settings(store=target.url), lambda counts: None, cancel).run()
+    task.uncancel()
+    assert set((await target.factory.count_rows()).values()) == {0}
 
 
 KILLED_COPY = """
