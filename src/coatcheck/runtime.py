@@ -1,7 +1,7 @@
 """The composition root: settings and an app become a store, the rooms this process plays, and an ASGI app.
 
-The only module that knows an engine. `start` opens the store first and the API last; `drain` stops taking work and
-lets what runs come to its end; `stop` ends everything.
+Only this module and `operating` know an engine. `start` opens the store first and the API last; `drain` stops taking
+work and lets what runs come to its end; `stop` ends everything.
 """
 
 import sys
@@ -80,7 +80,7 @@ class Runtime:
         self._wall = DatabaseWall()
         self.clock: Clock = _make_clock(settings, self._wall) if clock is None else clock
         self.draining = DrainState()
-        self._fault_point = fault_point if settings.crash_at is None else crash_at(settings.crash_at)
+        self._fault_point = fault_point_of(settings, fault_point)
         self._app_ref = _checked_ref(app, app_ref) if "worker" in settings.roles else ""
         self.store: Store = self._make_store()
         self.acceptance = Acceptance(self.store, self.clock, self._fault_point)
@@ -137,15 +137,6 @@ class Runtime:
         self.draining.begin()
         await self._end_parts()
 
-    async def check_store(self) -> None:
-        """Open the store, ask it whether it is well, and close it.
-
-        Raises:
-            StoreRefused, StoreUnavailable: it is not.
-        """
-        async with _opened(self.store):
-            await self.store.check_health()
-
     async def redrive(self, redriving: Redriving) -> JobRecord | RedriveRefusal:
         """Open the store just to run a failed job again.
 
@@ -190,6 +181,7 @@ class Runtime:
             lease_s=settings.lease_s,
             events=settings.events is not None,
             observe_commit=self._observe_commit,
+            may_migrate=settings.migrate,
         )
         return SqliteStore(config, self.clock, self._fault_point)
 
@@ -205,8 +197,9 @@ class Runtime:
             events=settings.events is not None,
             observe_commit=self._observe_commit,
             wall=self._wall,
+            may_migrate=settings.migrate,
         )
-        engine = _engine("postgres", "PostgresStore", "PostgreSQL")
+        engine: Callable[..., Store] = load_engine("postgres", "store", "PostgreSQL").PostgresStore
         return engine(config, self.clock, self._fault_point)
 
     def _make_worker(self, parts: WorkerParts) -> Worker:
@@ -257,20 +250,23 @@ def _make_clock(settings: Settings, wall: DatabaseWall) -> Clock:
     return SystemClock(ClockFile(path.with_name(f"{path.name}-clock")), _tell_step)
 
 
-def _engine(name: str, store: str, extra: str) -> Callable[..., Store]:
-    """The class of an engine whose driver is an extra, loaded only where it is used.
+def fault_point_of(settings: Settings, fault_point: FaultPoint = no_fault) -> FaultPoint:
+    """The fault point that the settings name, or the one given."""
+    return fault_point if settings.crash_at is None else crash_at(settings.crash_at)
+
+
+def load_engine(name: str, part: str, product: str) -> ModuleType:
+    """A module of an engine whose driver is an extra, loaded only where it is used.
 
     Raises:
         StartRefused: the extra is not installed.
     """
     try:
-        module = import_module(f"coatcheck.stores.{name}.store")
+        return import_module(f"coatcheck.stores.{name}.{part}")
     except ModuleNotFoundError as error:
         raise StartRefused(
-            f"The store is on {extra}, and its driver {error.name} is not installed; install coatcheck[{name}]."
+            f"The store is on {product}, and its driver {error.name} is not installed; install coatcheck[{name}]."
         ) from error
-    engine: Callable[..., Store] = getattr(module, store)
-    return engine
 
 
 def _tell_step(seconds: float) -> None:

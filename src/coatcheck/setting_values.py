@@ -17,6 +17,7 @@ from coatcheck.core.durations import seconds
 
 Role: TypeAlias = Literal["api", "worker", "relay", "upkeep"]
 ALL_ROLES: tuple[Role, ...] = ("api", "worker", "relay", "upkeep")
+HEARTBEATS_IN_A_LEASE_MIN = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,17 @@ def _seconds(value: Any) -> Any:
 def is_postgres(url: str) -> bool:
     """Whether a store's URL names a PostgreSQL database."""
     return url.startswith(("postgresql://", "postgres://"))
+
+
+def sqlite_path(url: str) -> Path | None:
+    """The SQLite file that a store's URL names, if it names one."""
+    return None if is_postgres(url) else Path(url.removeprefix("sqlite:///"))
+
+
+def store_name(url: str) -> str:
+    """What a store's URL names, without what gives access to it."""
+    scheme, _, rest = url.partition("://")
+    return f"{scheme}://{rest.partition('?')[0].rpartition('@')[2]}" if is_postgres(url) else url
 
 
 def _postgres_url(url: str) -> str:
@@ -111,6 +123,20 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def lease_fault(lease_s: float, heartbeat_s: float) -> str | None:
+    """What is wrong with the two together, if anything."""
+    if heartbeat_s * HEARTBEATS_IN_A_LEASE_MIN <= lease_s:
+        return None
+    return f"heartbeat_s is {heartbeat_s:g}, but it must be at most a third of lease_s ({lease_s:g})."
+
+
+def retry_after_fault(min_s: int, max_s: int) -> str | None:
+    """What is wrong with the two together, if anything."""
+    if min_s <= max_s:
+        return None
+    return f"retry_after_min_s is {min_s}, but it must be at most retry_after_max_s ({max_s})."
 
 
 def setting(default: Any, group: str, form: str, description: str, example: Any = None, **bounds: Any) -> Any:

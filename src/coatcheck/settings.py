@@ -26,13 +26,14 @@ from coatcheck.setting_values import (
     SettingRow,
     StoreUrl,
     is_loopback,
-    is_postgres,
+    lease_fault,
+    retry_after_fault,
     setting,
+    sqlite_path,
+    store_name,
 )
 
 ENV_PREFIX = "COATCHECK_"
-HEARTBEATS_IN_A_LEASE_MIN = 3
-
 
 _WHERE, _SERVER, _WORK = "Where", "Server", "Work"
 _TIMES, _SEEING, _TESTING = "Answers", "Seeing", "Testing"
@@ -81,6 +82,13 @@ class Settings(BaseSettings):
         "Where hints from other processes are listened for: the same database, reached without a pooler. Without it,"
         " where the store is, or nowhere behind a pooler; `off` leaves it to polling.",
         "postgresql://db.internal:5432/jobs",
+    )
+    migrate: bool = setting(
+        True,
+        _WHERE,
+        "true or false",
+        "Whether a process that starts brings the store's schema up to date. With false an operator does it, with"
+        " `coatcheck db upgrade`, and until then no process of this version starts.",
     )
     roles: Roles = setting(
         ALL_ROLES,
@@ -304,7 +312,12 @@ class Settings(BaseSettings):
 
     @model_validator(mode="after")
     def _check_together(self) -> Self:
-        faults = (_lease_fault(self), _exposure_fault(self), _tls_fault(self), _retry_after_fault(self))
+        faults = (
+            lease_fault(self.lease_s, self.heartbeat_s),
+            _exposure_fault(self),
+            _tls_fault(self),
+            retry_after_fault(self.retry_after_min_s, self.retry_after_max_s),
+        )
         for fault in faults:
             if fault is not None:
                 raise ValueError(fault)
@@ -313,13 +326,12 @@ class Settings(BaseSettings):
     @property
     def store_path(self) -> Path | None:
         """The SQLite file that `store` names, if it names one."""
-        return None if is_postgres(self.store) else Path(self.store.removeprefix("sqlite:///"))
+        return sqlite_path(self.store)
 
     @property
     def store_name(self) -> str:
         """What `store` names, without what gives access to it."""
-        scheme, _, rest = self.store.partition("://")
-        return f"{scheme}://{rest.partition('?')[0].rpartition('@')[2]}" if is_postgres(self.store) else self.store
+        return store_name(self.store)
 
     @property
     def listen_dsn(self) -> str | None:
@@ -347,12 +359,6 @@ def describe_settings() -> Sequence[SettingRow]:
     return rows
 
 
-def _lease_fault(settings: Settings) -> str | None:
-    if settings.heartbeat_s * HEARTBEATS_IN_A_LEASE_MIN <= settings.lease_s:
-        return None
-    return f"heartbeat_s is {settings.heartbeat_s:g}, but it must be at most a third of lease_s ({settings.lease_s:g})."
-
-
 def _exposure_fault(settings: Settings) -> str | None:
     if settings.auth == "none" or is_loopback(settings.host) or "api" not in settings.roles:
         return None
@@ -367,15 +373,6 @@ def _tls_fault(settings: Settings) -> str | None:
         if getattr(settings, name) is not None and settings.tls_cert is None:
             return f"{name} is set without tls_cert; set tls_cert to the server's certificate, or remove {name}."
     return None
-
-
-def _retry_after_fault(settings: Settings) -> str | None:
-    if settings.retry_after_min_s <= settings.retry_after_max_s:
-        return None
-    return (
-        f"retry_after_min_s is {settings.retry_after_min_s}, but it must be at most retry_after_max_s"
-        f" ({settings.retry_after_max_s})."
-    )
 
 
 def _check_environment() -> None:

@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -15,12 +15,25 @@ _SHOWN = re.compile(r"^(?:\$ )?((?:[A-Z_]+=\S+ )*)coatcheck (?P<rest>[^\n#>]*)",
 
 
 def commands() -> Iterator[tuple[str, TyperCommand]]:
-    """Every command as it is typed, `coatcheck serve`, in the order of the help page."""
+    """Every command as it is typed, `coatcheck serve`, in the order of the help page; a group's one by one."""
     root = typer.main.get_command(cli)
     assert isinstance(root, TyperGroup)
-    for name, command in root.commands.items():
-        assert isinstance(command, TyperCommand)
-        yield f"coatcheck {name}", command
+    yield from _commands_of("coatcheck", root)
+
+
+def _commands_of(path: str, group: TyperGroup) -> Iterator[tuple[str, TyperCommand]]:
+    for name, command in group.commands.items():
+        if isinstance(command, TyperGroup):
+            yield from _commands_of(f"{path} {name}", command)
+        else:
+            assert isinstance(command, TyperCommand)
+            yield f"{path} {name}", command
+
+
+def named_by(words: Sequence[str], known: Collection[str]) -> str | None:
+    """The command that the words of a line begin with."""
+    spelled = (" ".join(words[:count]) for count in (2, 1))
+    return next((name for name in spelled if name in known), None)
 
 
 def option_names_of(command: TyperCommand) -> set[str]:

@@ -6,12 +6,12 @@ Each stands on its page between `<!-- generated: NAME -->` and `<!-- end -->`.
 import inspect
 import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from coatcheck.cli.flags import flag_of
 from coatcheck.cli.main import cli
@@ -70,22 +70,30 @@ def setting_flags() -> str:
 
 def command_list() -> str:
     """Each command with what it says of itself, and the options that are its own."""
-    root = typer.main.get_command(cli)
-    if not isinstance(root, TyperGroup):
-        raise TypeError("the command line has no commands")
     shared = {flag_of(row.name) for row in describe_settings()}
     parts = []
-    for name, command in root.commands.items():
+    for path, command in _commands(typer.main.get_command(cli), "coatcheck"):
+        # A command that takes few of the settings shows them with its own.
+        left_out = shared if shared <= {parameter.opts[0] for parameter in command.params} else set()
         rows = [
             (f"`{parameter.opts[0]}`", str(getattr(parameter, "help", "")))
             for parameter in command.params
-            if parameter.opts[0].startswith("-") and parameter.opts[0] not in shared
+            if parameter.opts[0].startswith("-") and parameter.opts[0] not in left_out
         ]
         arguments = [str(one.metavar) for one in command.params if not one.opts[0].startswith("-")]
-        usage = " ".join(["coatcheck", name, *arguments])
-        options = _table(("option", "what it does"), rows) if rows else "No options of its own."
-        parts.append(f"### `coatcheck {name}`\n\n{_help(command.help or '', usage)}\n\n{options}")
+        usage = " ".join([path, *arguments])
+        table = _table(("option", "what it does"), rows) if rows else "No options of its own."
+        parts.append(f"### `{path}`\n\n{_help(command.help or '', usage)}\n\n{table}")
     return "\n\n".join(parts)
+
+
+def _commands(command: Any, path: str) -> Iterator[tuple[str, TyperCommand]]:
+    """Every command as it is typed, those of a group by themselves."""
+    if isinstance(command, TyperGroup):
+        for name, member in command.commands.items():
+            yield from _commands(member, f"{path} {name}")
+    elif isinstance(command, TyperCommand):
+        yield path, command
 
 
 def _help(text: str, usage: str) -> str:
@@ -175,6 +183,8 @@ def _code(value: Any) -> str:
             return "not set"
         case tuple():
             return f"`{', '.join(map(str, value))}`"
+        case bool():
+            return f"`{str(value).lower()}`"
         case float():
             return f"`{value:g}`"
         case _:

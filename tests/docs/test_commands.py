@@ -1,6 +1,6 @@
 """Every `coatcheck` command line on any page is one that the program understands."""
 
-from .commands import commands, option_names_of, shown_commands
+from .commands import commands, named_by, option_names_of, shown_commands
 
 
 def test_shown_commands_and_options_exist() -> None:
@@ -8,8 +8,9 @@ def test_shown_commands_and_options_exist() -> None:
     faults = []
     for one, words in shown_commands():
         options = {word.split("=")[0] for word in words if word.startswith("-")}
-        unknown = options - (known.get(words[0]) or {"--help"})
-        if unknown or (words[0] not in known and list(words) != ["--help"]):
+        name = named_by(words, known)
+        unknown = options - (known[name] if name else {"--help"})
+        if unknown or (name is None and list(words) != ["--help"]):
             faults.append(f"{one.name}: coatcheck {' '.join(words)} {sorted(unknown)}")
     assert not faults, "\n" + "\n".join(faults)
 

@@ -20,16 +20,23 @@ WHERE relnamespace = 'coatcheck'::regnamespace AND relkind = 'r' AND relname NOT
 
 
 class PostgresFactory:
-    """One database, made when it is first opened. A lease ends by the database's clock, whoever watches it.
+    """One database, made when it is first opened, unless it is given. A lease ends by the database's clock, whoever
+    watches it.
 
     `is_pooled`: the store does as it must behind a pooler that lends sessions for one transaction.
     """
 
     capabilities = Capabilities(has_lease_ends=True, has_inbox=True)
 
-    def __init__(self, is_pooled: bool = False) -> None:
+    def __init__(self, is_pooled: bool = False, dsn: str | None = None) -> None:
         self._is_pooled = is_pooled
-        self._dsn: str | None = None
+        self._dsn = dsn
+
+    @property
+    def dsn(self) -> str:
+        """Where the database is, once it is there."""
+        assert self._dsn is not None
+        return self._dsn
 
     async def open_store(self, clock: ManualClock, events: bool, fault_point: FaultPoint) -> Store:
         if self._dsn is None:

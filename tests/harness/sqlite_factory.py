@@ -21,16 +21,16 @@ class SqliteFactory:
     capabilities = Capabilities()
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self.path = path
 
     async def open_store(self, clock: ManualClock, events: bool, fault_point: FaultPoint) -> Store:
-        config = SqliteConfig(path=self._path, app_name="conformance", lease_s=LEASE_S, events=events)
+        config = SqliteConfig(path=self.path, app_name="conformance", lease_s=LEASE_S, events=events)
         store = SqliteStore(config, clock, fault_point)
         await store.open()
         return store
 
     async def count_rows(self) -> Mapping[str, int]:
-        connection = apsw.Connection(str(self._path), flags=apsw.SQLITE_OPEN_READONLY)
+        connection = apsw.Connection(str(self.path), flags=apsw.SQLITE_OPEN_READONLY)
         names = [row[0] for row in connection.execute(_TABLES)]
         counts = {name: connection.execute(f'SELECT count(*) FROM "{name}"').get for name in names}  # noqa: S608 - from the schema
         connection.close()

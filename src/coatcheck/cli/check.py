@@ -8,32 +8,37 @@ from rich.table import Table
 from coatcheck.app import App, Operation
 from coatcheck.cli.loading import load_app_here
 from coatcheck.cli.serve import AppRef
+from coatcheck.operating import open_database
 from coatcheck.runtime import Runtime
 from coatcheck.settings import Settings
+from coatcheck.store.database import SchemaState
 
 
 def check(app_ref: AppRef, *, settings: Settings) -> None:
     """Check an app, its settings and its store, and show the operations. Nothing is started.
 
-    A store that does not exist yet is not made. One that does is opened, and brought up to this version's schema.
+    A store that does not exist yet is not made, and one that does is not changed.
 
     Example:
 
       coatcheck check bookshop:app --store sqlite:////srv/jobs/shop.db
     """
     app = load_app_here(app_ref)
-    store = asyncio.run(_store_state(Runtime(app, settings, app_ref)))
+    Runtime(app, settings, app_ref)
+    store = _store_state(settings, asyncio.run(open_database(settings).examine(app.name)))
     console = Console(highlight=False, soft_wrap=True)
     console.print(f"App [bold]{app.name}[/bold] is fine. Settings are fine. {store}")
     console.print(_table(app))
 
 
-async def _store_state(runtime: Runtime) -> str:
-    path = runtime.settings.store_path
-    if path is not None and not path.exists():
-        return f"The store {path} will be made at the first start."
-    await runtime.check_store()
-    return f"The store {path or runtime.settings.store_name} is fine."
+def _store_state(settings: Settings, state: SchemaState) -> str:
+    name = settings.store_path or settings.store_name
+    when = "at the first start" if settings.migrate else "by `coatcheck db upgrade`"
+    if state.app is None:
+        return f"The store {name} will be made {when}."
+    if state.is_pending:
+        return f"The store {name} is fine, and will be brought from schema {state.number} to {state.newest} {when}."
+    return f"The store {name} is fine."
 
 
 def _table(app: App) -> Table:

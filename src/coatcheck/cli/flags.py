@@ -1,7 +1,7 @@
 """Every setting as a command-line flag: made from the settings' own descriptions, so that the two cannot differ."""
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +19,13 @@ def flag_of(name: str) -> str:
     return "--" + name.removesuffix("_s").replace("_", "-")
 
 
-def with_settings(command: Callable[..., None]) -> Callable[..., None]:
-    """Add a flag for each setting to a command whose last parameter is `settings`, which receives what they make."""
+def with_settings(command: Callable[..., None], only: Collection[str] | None = None) -> Callable[..., None]:
+    """Add a flag for each setting to a command whose last parameter is `settings`, which receives what they make.
+
+    `only`: the settings that matter to it, where these are few; the others are still read from elsewhere.
+    """
     own = [parameter for parameter in inspect.signature(command).parameters.values() if parameter.name != "settings"]
-    flags = [_config_flag(), *(_flag(row) for row in describe_settings())]
+    flags = [_config_flag(), *(_flag(row) for row in describe_settings() if only is None or row.name in only)]
 
     def run(**given: Any) -> None:
         values = {parameter.name: given.pop(parameter.name) for parameter in own}
@@ -74,6 +77,8 @@ def _parameter(name: str, option: Any, annotation: Any) -> inspect.Parameter:
 def _default_text(row: SettingRow) -> str:
     if row.default is None or row.default == ():
         return ""
+    if isinstance(row.default, bool):
+        return f"(default: {str(row.default).lower()})"
     default = ",".join(row.default) if isinstance(row.default, tuple) else f"{row.default}".removesuffix(".0")
     return f"(default: {default})"
 
@@ -87,4 +92,6 @@ def _metavar(row: SettingRow) -> str:
         return "FILE"
     if isinstance(row.default, tuple):
         return "LIST"
+    if isinstance(row.default, bool):
+        return "true|false"
     return "TEXT" if isinstance(row.default, str) or row.name == "crash_at" else "NUMBER"

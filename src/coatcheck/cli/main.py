@@ -7,6 +7,7 @@ import typer
 
 from coatcheck.cli.check import check
 from coatcheck.cli.config import config
+from coatcheck.cli.db import db
 from coatcheck.cli.flags import with_settings
 from coatcheck.cli.openapi import openapi
 from coatcheck.cli.redrive import RedriveRefused, redrive
@@ -34,6 +35,7 @@ cli = typer.Typer(
 
 for _command in (serve, check, openapi, redrive):
     cli.command()(with_settings(_command))
+cli.add_typer(db, name="db")
 cli.command()(config)
 cli.command("version")(print_version)
 

@@ -39,6 +39,11 @@ PAGE_SIZE_DEFAULT = 50
 PAGE_SIZE_MAX = 200
 ATTEMPTS_LISTED_MAX = 1_000
 
+# Rows of a batch when a store is copied: of most kinds, with a body each, with a result each
+COPY_ROWS_MAX = 1_000
+COPY_BODIES_MAX = 64
+COPY_RESULTS_MAX = 8
+
 # What a process may hold of a shared database
 STORE_CONNECTIONS_MAX = 100
 

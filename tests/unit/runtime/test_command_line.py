@@ -13,7 +13,7 @@ from coatcheck.cli.flags import flag_of
 from coatcheck.cli.main import main
 from coatcheck.settings import Settings, describe_settings
 
-COMMANDS = ("serve", "check", "openapi", "redrive", "config", "version")
+COMMANDS = ("serve", "check", "openapi", "redrive", "db status", "db upgrade", "db copy", "config", "version")
 
 
 @pytest.fixture(autouse=True)
@@ -42,6 +42,10 @@ def call(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
         (("serve", "tiny_shop:Order"), "not a coatcheck App"),
         (("serve", "tiny_shop:app", "--store", "sqlite:////nowhere/x.db"), "/nowhere does not exist"),
         (("check", "tiny_shop:app", "--config", "none.toml"), "none.toml cannot be read"),
+        (("db",), "Missing command"),
+        (("db", "upgrade"), "name its app with --app"),
+        (("db", "status", "--store", "sqlite:////nowhere/x.db"), "/nowhere does not exist"),
+        (("db", "status", "--store", "postgresql://u:secret@127.0.0.1:1/jobs"), "PostgreSQL: "),
         (("redrive", "tiny_shop:app", "job_1"), "'job_1' is no job id"),
         (("redrive", "tiny_shop:app", "job_" + "0" * 28), "has no job"),
     ],
@@ -68,7 +72,7 @@ def test_an_import_that_fails_says_where(
 def test_every_command_helps_with_an_example(
     command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert call(monkeypatch, command, "--help") == 0
+    assert call(monkeypatch, *command.split(), "--help") == 0
     out = capsys.readouterr().out
     assert "Example" in out
     assert f"coatcheck {command}" in out

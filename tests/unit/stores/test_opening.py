@@ -11,7 +11,8 @@ import pytest
 
 from coatcheck.store.errors import StoreRefused, StoreUnavailable
 from coatcheck.stores.sqlite.config import SqliteConfig
-from coatcheck.stores.sqlite.connection import file_system_of, migrate, open_reader, open_writer, refuse_damage
+from coatcheck.stores.sqlite.connection import file_system_of, open_reader, open_writer, refuse_damage
+from coatcheck.stores.sqlite.schema import migrate
 from coatcheck.stores.sqlite.statements import migrations
 from coatcheck.stores.sqlite.store import SqliteStore
 
@@ -111,7 +112,8 @@ def test_the_file_system_is_read_from_the_longest_mount_point(tmp_path: Path) ->
 KILLED_MIGRATION = """
 import os, signal, sys
 from pathlib import Path
-from coatcheck.stores.sqlite.connection import migrate, open_writer
+from coatcheck.stores.sqlite.connection import open_writer
+from coatcheck.stores.sqlite.schema import migrate
 connection = open_writer(Path(sys.argv[1]))
 left = int(sys.argv[2])
 def count(cursor, statement, bindings):

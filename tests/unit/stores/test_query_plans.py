@@ -7,7 +7,8 @@ from pathlib import Path
 import apsw
 import pytest
 
-from coatcheck.stores.sqlite.connection import STATEMENTS_KEPT, migrate, open_writer
+from coatcheck.stores.sqlite.connection import STATEMENTS_KEPT, open_writer
+from coatcheck.stores.sqlite.schema import migrate
 from coatcheck.stores.sqlite.statements import sql, sql_for_rows
 from coatcheck.stores.sqlite.transaction import ROWS_AT_ONCE, ROWS_AT_ONCE_MAX
 

@@ -21,7 +21,8 @@ class PostgresConfig:
     alive for this many seconds of the database's clock may be rescued. `events`: whether a channel is configured, so
     that each change of status writes an outbox entry. `observe_commit` is told the members and the seconds of each
     commit. `lease_clock` stands in for the database's clock where a test moves time by hand. `wall` is told now and
-    then what the database's clock says.
+    then what the database's clock says. `may_migrate`: whether opening brings the schema up to date; where not, a
+    database that needs it is refused.
     """
 
     dsn: str
@@ -34,3 +35,4 @@ class PostgresConfig:
     observe_commit: Callable[[int, float], None] = ignore_commit
     lease_clock: Callable[[], InstantMs] | None = None
     wall: DatabaseWall | None = None
+    may_migrate: bool = True

@@ -76,7 +76,7 @@ class PostgresStore(Acceptances, Claiming, Reading, Commands, Outbox, Sweeping, 
         try:
             with store_errors():
                 await read_clock(connection, self._config.wall)
-                await migrate(connection, self._config.app_name, self._fault_point)
+                await migrate(connection, self._config.app_name, self._fault_point, self._config.may_migrate)
         finally:
             connection.terminate()
 

@@ -6,10 +6,8 @@ from pathlib import Path
 
 import apsw
 
-from coatcheck.core.faults import FaultPoint, no_fault
 from coatcheck.observe.memory import memory_bytes_max
 from coatcheck.store.errors import StoreRefused, StoreUnavailable
-from coatcheck.stores.sqlite.statements import migrations, sql
 
 BUSY_TIMEOUT_MS = 5_000
 STATEMENTS_KEPT = 400
@@ -98,6 +96,31 @@ def open_reader(path: Path) -> apsw.Connection:
     return connection
 
 
+def open_alone(path: Path) -> apsw.Connection:
+    """A connection to a store's file that nobody else has open, and nobody else can open until it is closed.
+
+    Raises:
+        StoreRefused: another connection has it open.
+    """
+    connection = _connect(path, apsw.SQLITE_OPEN_READWRITE)
+    try:
+        # Asked for before the log is looked at, it is a lock on the file, which every open connection shares.
+        connection.pragma("locking_mode", "exclusive")
+        connection.pragma("synchronous", "full")
+        connection.pragma("wal_autocheckpoint", 0)
+        connection.pragma("temp_store", "memory")
+        connection.pragma("user_version")
+    except apsw.BusyError as error:
+        connection.close()
+        raise StoreRefused(
+            f"store: {path} is in use; stop every process of the store, and whatever else has it open."
+        ) from error
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
 def refuse_unsafe_place(path: Path) -> None:
     """Refuse SQLite builds and file systems on which a commit is not safe.
 
@@ -154,40 +177,3 @@ def refuse_damage(connection: apsw.Connection, path: Path) -> None:
 
 def _damaged(path: Path, words: str) -> str:
     return f"store: {path} is damaged ({words}); restore it from a backup, it was not changed."
-
-
-def migrate(connection: apsw.Connection, path: Path, app_name: str, fault_point: FaultPoint = no_fault) -> None:
-    """Bring the schema up to date and see that the file is this app's. Each migration is one transaction.
-
-    Raises:
-        StoreRefused: the file belongs to another app or to a newer build.
-    """
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        done = connection.pragma("user_version")
-        newest = migrations()[-1][0]
-        if done > newest:
-            raise StoreRefused(f"store: {path} has schema {done}, this build knows {newest}; use a newer coatcheck.")
-        _check_app(connection, path, app_name, is_new=done == 0)
-        for number, statements in migrations():
-            if number > done:
-                for statement in statements:
-                    connection.execute(statement)
-                    fault_point("migration-step")
-                connection.pragma("user_version", number)
-        if done == 0:
-            connection.execute(sql("write_app"), {"app": app_name})
-    except BaseException:
-        connection.execute("ROLLBACK")
-        raise
-    connection.execute("COMMIT")
-
-
-def _check_app(connection: apsw.Connection, path: Path, app_name: str, is_new: bool) -> None:
-    if is_new:
-        if connection.execute("SELECT count(*) FROM sqlite_schema").get:
-            raise StoreRefused(f"store: {path} is a SQLite database of something else; name another file.")
-        return
-    owner = connection.execute(sql("read_app")).get
-    if owner != app_name:
-        raise StoreRefused(f"store: {path} belongs to app {owner!r}, not to {app_name!r}; name another file.")

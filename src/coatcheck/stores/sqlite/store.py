@@ -16,7 +16,6 @@ from coatcheck.stores.sqlite.commands import Commands
 from coatcheck.stores.sqlite.commit_mark import CommitMark
 from coatcheck.stores.sqlite.config import SqliteConfig
 from coatcheck.stores.sqlite.connection import (
-    migrate,
     open_writer,
     refuse_damage,
     refuse_unsafe_place,
@@ -25,6 +24,7 @@ from coatcheck.stores.sqlite.connection import (
 from coatcheck.stores.sqlite.outbox import Outbox, RelayTurn
 from coatcheck.stores.sqlite.readers import Readers
 from coatcheck.stores.sqlite.reading import Reading
+from coatcheck.stores.sqlite.schema import migrate, refuse_missing
 from coatcheck.stores.sqlite.turnstile import Turnstile
 from coatcheck.stores.sqlite.upkeep import BeatWatch, Sweeping
 from coatcheck.stores.sqlite.wakeups import WakeUps
@@ -50,6 +50,8 @@ class SqliteStore(Acceptances, Claiming, Reading, Commands, Outbox, Sweeping):
         path = self._config.path
         with store_errors(path):
             refuse_unsafe_place(path)
+            if not self._config.may_migrate:
+                refuse_missing(path, self._config.app_name)
             await self._open(path)
 
     async def _open(self, path: Path) -> None:
@@ -87,7 +89,7 @@ class SqliteStore(Acceptances, Claiming, Reading, Commands, Outbox, Sweeping):
                 refuse_lost_log(connection, path)
                 mark.refuse_lost_commits(connection)
                 refuse_damage(connection, path)
-                migrate(connection, path, self._config.app_name, self._fault_point)
+                migrate(connection, path, self._config.app_name, self._fault_point, self._config.may_migrate)
             except BaseException:
                 # Closing would move the log into the file and remove it; what is refused stays as it was found.
                 connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)

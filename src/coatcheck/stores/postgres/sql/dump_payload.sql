@@ -1,0 +1,1 @@
+SELECT job_id, body FROM payload ORDER BY job_id

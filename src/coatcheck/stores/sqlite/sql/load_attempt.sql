@@ -1,0 +1,8 @@
+INSERT INTO attempt (
+    job_id, number, started_at, finished_at, outcome, error_category, error_detail, error_code,
+    error_operator_detail
+)
+VALUES (
+    :job_id, :number, :started_at, :finished_at, :outcome, :error_category, :error_detail, :error_code,
+    :error_operator_detail
+)

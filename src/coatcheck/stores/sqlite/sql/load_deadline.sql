@@ -1,0 +1,2 @@
+INSERT INTO deadline (deadline_at, job_id)
+VALUES (:deadline_at, :job_id)

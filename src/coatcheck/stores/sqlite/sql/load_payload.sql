@@ -1,0 +1,2 @@
+INSERT INTO payload (job_id, body)
+VALUES (:job_id, :body)
