@@ -1,9 +1,13 @@
-"""What of a store should be gone when everything is at rest, counted behind the interface."""
+"""SQLite as a place of scenes: one file in the scene's folder."""
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import apsw
+
+from coatcheck.stores.sqlite.statements import migrations
 
 _ORPHANS = "SELECT count(*) FROM {table} WHERE job_id NOT IN (SELECT id FROM job)"
 _COUNTS = {
@@ -22,34 +26,35 @@ _COUNTS = {
 _DAMAGE = "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check <> 'ok'"
 
 
-def count_leftovers(store: Path) -> dict[str, int]:
-    """Rows that only open jobs have, rows of jobs that are gone, and sockets of processes that are dead, by name."""
-    connection = _open(store)
-    try:
-        counts = {name: _count(connection, statement) for name, statement in _COUNTS.items()}
-    finally:
-        connection.close()
-    sockets = [path.name for path in Path(f"{store}-wake").iterdir()]
-    return counts | {"sockets of the dead": sum(not _is_alive(name) for name in sockets)}
+class SqlitePlace:
+    """The file `store.db` of a folder."""
 
+    name = "sqlite"
+    lacks: Mapping[str, str] = MappingProxyType({"inbox-promoted": "no transaction of a caller's reaches this file"})
+    has_doubtful_commits = False
+    migration_steps = sum(len(statements) for _, statements in migrations())
 
-def count_damage(store: Path) -> dict[str, int]:
-    """What SQLite finds wrong with the file."""
-    connection = _open(store)
-    try:
-        return {"damaged pages": _count(connection, _DAMAGE)}
-    finally:
-        connection.close()
+    def __init__(self, folder: Path) -> None:
+        self.store = folder / "store.db"
+        self.url = f"sqlite:///{self.store}"
 
+    def count_leftovers(self) -> dict[str, int]:
+        """See Place; and sockets of processes that are dead."""
+        counts = self._count(_COUNTS)
+        sockets = [path.name for path in Path(f"{self.store}-wake").iterdir()]
+        return counts | {"sockets of the dead": sum(not _is_alive(name) for name in sockets)}
 
-def _open(store: Path) -> apsw.Connection:
-    connection = apsw.Connection(str(store), flags=apsw.SQLITE_OPEN_READONLY)
-    connection.set_busy_timeout(5_000)
-    return connection
+    def count_damage(self) -> dict[str, int]:
+        """What SQLite finds wrong with the file."""
+        return self._count({"damaged pages": _DAMAGE})
 
-
-def _count(connection: apsw.Connection, statement: str) -> int:
-    return int(connection.execute(statement).get)
+    def _count(self, statements: Mapping[str, str]) -> dict[str, int]:
+        connection = apsw.Connection(str(self.store), flags=apsw.SQLITE_OPEN_READONLY)
+        connection.set_busy_timeout(5_000)
+        try:
+            return {name: int(connection.execute(statement).get) for name, statement in statements.items()}
+        finally:
+            connection.close()
 
 
 def _is_alive(socket_name: str) -> bool:
