@@ -38,6 +38,16 @@ SESSION = {
 SESSION_OF_TRANSACTION = "; ".join(f"SET LOCAL {name} = '{value}'" for name, value in SESSION.items())
 """The same for behind a pooler, where a session is nobody's beyond a transaction."""
 
+LINE_ERRORS = (
+    OSError,
+    TimeoutError,
+    asyncpg.PostgresError,
+    asyncpg.InterfaceError,
+    # What the driver says of a session that the server has ended, until it notices that the line is gone as well.
+    asyncpg.InternalClientError,
+)
+"""All that may happen to a connection that is only opened, listened on or closed."""
+
 _UNAVAILABLE = (
     asyncpg.PostgresConnectionError,
     asyncpg.InsufficientResourcesError,
@@ -50,6 +60,7 @@ _UNAVAILABLE = (
     asyncpg.IdleInTransactionSessionTimeoutError,
     asyncpg.LockNotAvailableError,
     asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
     ConnectionError,
     TimeoutError,
 )
@@ -100,7 +111,7 @@ async def connect(dsn: str, is_pooled: bool = False) -> Connection:
             max_cached_statement_lifetime=0,
             server_settings=None if is_pooled else {"application_name": "coatcheck", **SESSION},
         )
-    except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+    except LINE_ERRORS as error:
         raise unavailable(error) from error
     except ValueError as error:
         raise StoreRefused(f"store: the PostgreSQL URL cannot be read: {error}.") from error

@@ -4,12 +4,10 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import asyncpg
-
 from coatcheck.store.clock import Clock
 from coatcheck.store.errors import StoreRefused, StoreUnavailable
 from coatcheck.stores.postgres.config import PostgresConfig
-from coatcheck.stores.postgres.connection import Connection, connect, is_unavailable, unavailable
+from coatcheck.stores.postgres.connection import LINE_ERRORS, Connection, connect, is_unavailable, unavailable
 
 CLOSE_S_MAX = 5.0
 
@@ -50,7 +48,7 @@ class Connections:
         for connection in self._free:
             try:
                 await connection.close(timeout=CLOSE_S_MAX)
-            except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError):
+            except LINE_ERRORS:
                 connection.terminate()
         self._free.clear()
 

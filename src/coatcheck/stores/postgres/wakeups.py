@@ -8,13 +8,11 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Iterator
 
-import asyncpg
-
 from coatcheck.core.backoff import Backoff
 from coatcheck.observe.logs import get_logger
 from coatcheck.store.errors import StoreRefused, StoreUnavailable
 from coatcheck.store.records import WakeUp, WakeUpKind
-from coatcheck.stores.postgres.connection import Connection, connect, fetch
+from coatcheck.stores.postgres.connection import LINE_ERRORS, Connection, connect, fetch
 from coatcheck.stores.postgres.database_wall import DatabaseWall
 from coatcheck.stores.postgres.transaction import Hints
 
@@ -115,7 +113,7 @@ class WakeUps:
             failures = 0
             while not self._is_closed:
                 await self._send_or_probe(connection)
-        except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+        except LINE_ERRORS as error:
             failures += 1
             self._report(failures, error)
         finally:
