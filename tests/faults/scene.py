@@ -152,12 +152,17 @@ class Scene:
         """Wait until a job has this status."""
         assert order.job is not None, "it was accepted"
         job = order.job
+        seen: list[Reply | None] = []
 
         def look() -> bool:
             reply = self.client.read(job)
+            seen[:] = [reply]
             return reply is not None and reply.json.get("status") == status
 
-        wait_until(look, f"{job['id']} to be {status}", REST_S)
+        try:
+            wait_until(look, f"{job['id']} to be {status}", REST_S)
+        except TimeoutError as error:
+            raise TimeoutError(f"{error}; the last answer was {seen}") from error
 
     def come_to_rest(self) -> Evidence:
         """Wait until nothing moves, dump everything, and have every promise checked."""
