@@ -42,7 +42,7 @@ def measure(plan: Plan) -> list[Row]:
     answer = _sample_answer()
     for number in range(plan.rounds):
         plan.tell(f"accept: round {number + 1} of {plan.rounds}")
-        bares.append(_measure_bare(answer, plan.seconds))
+        bares.append(measure_bare(answer, plan.seconds))
         for variant in (EVERYTHING, PLAIN):
             ours[variant.what].append(_measure_ours(variant, plan.seconds))
     rows = [_row(variant, ours[variant.what], bares) for variant in (EVERYTHING, PLAIN)]
@@ -65,11 +65,15 @@ def post(serving: Serving, key: str, pause_ms: float = 0.0) -> Target:
 
 
 def _sample_answer() -> Answer:
-    """A real 202, for the bare server to repeat."""
     with accepting(EVERYTHING) as serving:
-        answer = submit(serving.port, "sample")
-        assert answer.status == 202, answer
-        return answer
+        return sample_answer(serving)
+
+
+def sample_answer(serving: Serving) -> Answer:
+    """A real 202, for the bare server to repeat."""
+    answer = submit(serving.port, "sample")
+    assert answer.status == 202, answer
+    return answer
 
 
 def at_rate(serving: Serving, rate: float, seconds: float) -> Load:
@@ -82,7 +86,8 @@ def at_rate(serving: Serving, rate: float, seconds: float) -> Load:
     return drive(post(serving, "key", max(0.5, cycle_ms - beside_ms)), seconds, warm_s=0)
 
 
-def _measure_bare(answer: Answer, seconds: float) -> Load:
+def measure_bare(answer: Answer, seconds: float) -> Load:
+    """The same load on a bare server that gives this answer."""
     with bare(answer, fresh_folder("bare")) as serving:
         return drive(post(serving, "key"), seconds)
 
@@ -98,26 +103,31 @@ def _measure_ours(variant: Variant, seconds: float) -> Load:
 
 
 def _row(variant: Variant, ours: Sequence[Load], bares: Sequence[Load]) -> Row:
+    return accept_row(SECTION, variant.what, ours, bares, is_promised=variant is EVERYTHING)
+
+
+def accept_row(section: str, what: str, ours: Sequence[Load], bares: Sequence[Load], is_promised: bool = True) -> Row:
+    """What was accepted beside what the bare server answered."""
     ratio = paired_ratio(ours, bares)
     return Row(
-        SECTION,
-        variant.what,
+        section,
+        what,
         median_of(ours, lambda load: load.rate),
         "/s",
         [load.rate for load in ours],
         beside=median_of(bares, lambda load: load.rate),
         beside_name="bare server",
         ratio=ratio,
-        verdict=at_least(_PROMISED_SHARE, ratio, f"{_PROMISED_SHARE:.0%}") if variant is EVERYTHING else None,
+        verdict=at_least(_PROMISED_SHARE, ratio, f"{_PROMISED_SHARE:.0%}") if is_promised else None,
         foreign_cores=foreign(ours, bares),
-        extra=_details(ours),
+        extra=details(ours),
     )
 
 
 def _bare_row(bares: Sequence[Load]) -> Row:
     rates = [load.rate for load in bares]
     rate = median_of(bares, lambda load: load.rate)
-    return Row(SECTION, "the bare server", rate, "/s", rates, foreign_cores=foreign(bares), extra=_details(bares))
+    return Row(SECTION, "the bare server", rate, "/s", rates, foreign_cores=foreign(bares), extra=details(bares))
 
 
 def _half_load(plan: Plan, rate: float) -> list[Row]:
@@ -131,11 +141,12 @@ def _half_load(plan: Plan, rate: float) -> list[Row]:
     values = [load.p99_ms for load in loads]
     verdict = at_most(_P99_MS, p99_ms, f"{_P99_MS:g} ms")
     return [
-        Row(SECTION, what, p99_ms, "ms", values, verdict=verdict, foreign_cores=foreign(loads), extra=_details(loads))
+        Row(SECTION, what, p99_ms, "ms", values, verdict=verdict, foreign_cores=foreign(loads), extra=details(loads))
     ]
 
 
-def _details(loads: Sequence[Load]) -> dict[str, float | str]:
+def details(loads: Sequence[Load]) -> dict[str, float | str]:
+    """Delays and CPU time."""
     return {
         "p50_ms": round(median_of(loads, lambda load: load.p50_ms), 2),
         "p99_ms": round(median_of(loads, lambda load: load.p99_ms), 2),

@@ -7,7 +7,7 @@ import contextlib
 import itertools
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
 
@@ -17,6 +17,7 @@ from benchmarks.contenders import CONTENDERS, Contender, start_restate
 from benchmarks.end_to_end import open_jobs
 from benchmarks.load import Load, Target, drive
 from benchmarks.peers.tally import read_tallies
+from benchmarks.postgres import EVENTS, database
 from benchmarks.programs import BenchFailed, Program, free_port
 from benchmarks.rows import Plan, Row, at_least
 from benchmarks.seeding import fresh_folder
@@ -28,7 +29,12 @@ DRAIN_SECTION = "peers: drain what was accepted"
 _PROMISED_FACTOR = 8.0
 _FIRST_S_MAX = 30.0
 _LOOK_S = 0.05
+_PROMISED_FACTOR_ON_POSTGRES = 6.0
+_PROMISED_DRAIN_SHARE = 0.60
 _OURS = "Coatcheck"
+_OURS_ON_POSTGRES = "Coatcheck on PostgreSQL"
+_ON_POSTGRES = ("FastAPI + procrastinate on PostgreSQL", "FastAPI + PgQueuer on PostgreSQL")
+_DRAINS_ON_POSTGRES = "FastAPI + PgQueuer on PostgreSQL"
 _RESTATE = "Restate, accepting and running at once"
 
 
@@ -46,16 +52,20 @@ def measure(plan: Plan, versions: dict[str, str]) -> list[Row]:
     """Rows for accepting and for draining. Adds the peers' versions to `versions`."""
     workbench = prepare(plan.tell)
     versions |= {name: workbench.versions[name] for name in _named(workbench)}
-    seen = {_OURS: Runs(_OURS)} | {peer.name: Runs(peer.label(workbench.versions)) for peer in CONTENDERS}
+    seen = {name: Runs(name) for name in (_OURS, _OURS_ON_POSTGRES)} | {
+        peer.name: Runs(peer.label(workbench.versions)) for peer in CONTENDERS
+    }
     if workbench.restate is not None:
         seen[_RESTATE] = Runs(f"{_RESTATE} ({workbench.versions['restate-server']})")
-    seen = {name: runs for name, runs in seen.items() if name == _OURS or plan.peers.lower() in name.lower()}
+    seen = {name: runs for name, runs in seen.items() if name.startswith(_OURS) or plan.peers.lower() in name.lower()}
     for number in range(plan.rounds):
         for name in seen:
             if not seen[name].fault:
                 plan.tell(f"peers, {name}: round {number + 1} of {plan.rounds}")
                 _run_once(name, seen[name], workbench, plan.seconds)
-    return [*_accept_rows(list(seen.values())), *_drain_rows(list(seen.values()))]
+    shared = seen.pop(_OURS_ON_POSTGRES)
+    rows = [*_accept_rows(list(seen.values())), *_drain_rows(list(seen.values()))]
+    return rows + _postgres_rows(shared, {name: seen[name] for name in _ON_POSTGRES if name in seen})
 
 
 def _named(workbench: Workbench) -> Sequence[str]:
@@ -68,6 +78,8 @@ def _run_once(name: str, runs: Runs, workbench: Workbench, seconds: float) -> No
     try:
         if name == _OURS:
             load, drained = _run_ours(folder, seconds)
+        elif name == _OURS_ON_POSTGRES:
+            load, drained = _run_ours_on_postgres(seconds)
         elif name == _RESTATE:
             load, drained = _run_restate(workbench, folder, seconds)
         else:
@@ -89,6 +101,16 @@ def _run_ours(folder: Path, seconds: float) -> tuple[Load, float]:
     with coatcheck(store, *events):
         samples += _watch(lambda: (time.monotonic(), open_jobs(store)), seconds)
     return load, _rate(samples, seconds)
+
+
+def _run_ours_on_postgres(seconds: float) -> tuple[Load, float]:
+    with database("peer-ours") as where:
+        with where.serve("--roles", "api", *EVENTS) as serving:
+            load = drive(post(serving, "key"), seconds)
+        samples = [(time.monotonic(), where.open_jobs())]
+        with where.serve(*EVENTS):
+            samples += _watch(lambda: (time.monotonic(), where.open_jobs()), seconds)
+        return load, _rate(samples, seconds)
 
 
 def _run_peer(peer: Contender, workbench: Workbench, folder: Path, seconds: float) -> tuple[Load, float]:
@@ -253,3 +275,35 @@ def _drain_rows(seen: Sequence[Runs]) -> list[Row]:
         for runs in seen
         if runs.drains
     ]
+
+
+def _postgres_rows(ours: Runs, peers: dict[str, Runs]) -> list[Row]:
+    """Ours on PostgreSQL beside the peers that keep their jobs there, too."""
+    if ours.fault:
+        return [Row(SECTION, ours.label, 0.0, "/s", extra={"fault": ours.fault})]
+    foreign_cores = median(load.foreign_cores for load in ours.accepts)
+    accepting = Row(
+        SECTION,
+        f"{ours.label}, everything on",
+        median(load.rate for load in ours.accepts),
+        "/s",
+        [load.rate for load in ours.accepts],
+        foreign_cores=foreign_cores,
+        extra={"p99_ms": median(load.p99_ms for load in ours.accepts)},
+    )
+    draining = Row(DRAIN_SECTION, ours.label, median(ours.drains), "jobs/s", ours.drains, foreign_cores=foreign_cores)
+    rates = [median(load.rate for load in runs.accepts) for runs in peers.values() if runs.accepts]
+    drains = [median(runs.drains) for name, runs in peers.items() if name == _DRAINS_ON_POSTGRES and runs.drains]
+    return [
+        _beside(accepting, max(rates, default=None), "best on PostgreSQL", _PROMISED_FACTOR_ON_POSTGRES),
+        _beside(draining, max(drains, default=None), "PgQueuer", _PROMISED_DRAIN_SHARE),
+    ]
+
+
+def _beside(row: Row, other: float | None, name: str, promised: float) -> Row:
+    """The row beside another's figure, if that could be measured."""
+    if other is None:
+        return row
+    factor = row.value / other
+    verdict = at_least(promised, factor, f"{promised:g} x")
+    return replace(row, beside=other, beside_name=name, ratio=factor, verdict=verdict)

@@ -14,7 +14,7 @@ from benchmarks.machine import Share
 from benchmarks.programs import BenchFailed
 from benchmarks.rows import Plan, Row, Verdict, at_least, at_most
 from benchmarks.seeding import Seed, copy_of, fresh_folder, make_store
-from benchmarks.servers import Serving, coatcheck, submit
+from benchmarks.servers import Serving, coatcheck, coatcheck_on, submit
 
 SECTION = "end to end, no-op async jobs, one runner"
 JOBS = 40_000
@@ -56,7 +56,7 @@ def measure(plan: Plan) -> list[Row]:
     return [
         _row(f"{JOBS:,} jobs drained", plain, at_least(_PROMISED_RATE, rate, f"{_PROMISED_RATE:,}/s")),
         _row("the same, every event told to a file", told),
-        *_starts(),
+        *start_rows(SECTION, fresh_folder("start")),
     ]
 
 
@@ -102,8 +102,9 @@ def _row(what: str, drains: Sequence[Drain], verdict: Verdict | None = None) -> 
     )
 
 
-def _starts() -> list[Row]:
-    with coatcheck(fresh_folder("start") / "store.db") as serving:
+def start_rows(section: str, folder: Path, store_url: str | None = None) -> list[Row]:
+    """How soon an idle server starts a job. Without a URL the store is a file in the folder."""
+    with coatcheck_on(store_url or f"sqlite:///{folder / 'store.db'}", folder) as serving:
         share = Share([serving.program])
         _time_start(serving)
         share.begin()
@@ -114,7 +115,7 @@ def _starts() -> list[Row]:
     p50_ms = median(after_202)
     return [
         Row(
-            SECTION,
+            section,
             "202 read → handler runs, idle, p50",
             p50_ms,
             "ms",
@@ -123,7 +124,7 @@ def _starts() -> list[Row]:
             extra={"p99_ms": quantiles(after_202, n=100)[98]},
         ),
         Row(
-            SECTION,
+            section,
             "POST sent → handler runs, idle, p50",
             median(after_sent),
             "ms",

@@ -12,7 +12,7 @@ from typing import Any
 from benchmarks.places import RESULTS, ROOT
 from benchmarks.rows import Row
 
-OUR_VERSIONS = ("uvicorn", "httptools", "uvloop", "apsw", "pydantic", "starlette")
+OUR_VERSIONS = ("uvicorn", "httptools", "uvloop", "apsw", "asyncpg", "pydantic", "starlette")
 
 
 def describe(rows: Sequence[Row], facts: Mapping[str, Any], versions: Mapping[str, str]) -> dict[str, Any]:

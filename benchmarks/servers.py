@@ -29,18 +29,24 @@ class Serving:
         return f"http://127.0.0.1:{self.port}{PATH}"
 
 
+def coatcheck(store: Path, *options: str) -> contextlib.AbstractContextManager[Serving]:
+    """`coatcheck serve` on a file."""
+    return coatcheck_on(f"sqlite:///{store}", store.parent, *options)
+
+
 @contextlib.contextmanager
-def coatcheck(store: Path, *options: str) -> Iterator[Serving]:
-    """`coatcheck serve` on a store."""
+def coatcheck_on(store_url: str, folder: Path, *options: str) -> Iterator[Serving]:
+    """`coatcheck serve` on a store, working in this folder."""
     port = free_port()
-    store_url = f"sqlite:///{store}"
-    arguments = ["benchmarks.app:app", "--store", store_url, "--port", str(port), "--drain-delay", "0", "--grace", "1"]
+    # A process without an API shows its health where it shows its metrics.
+    ports = ["--port", str(port), "--metrics-port", str(port)]
+    arguments = ["benchmarks.app:app", "--store", store_url, *ports, "--drain-delay", "0", "--grace", "1"]
     command = Command(
         [sys.executable, "-m", "coatcheck", "serve", *arguments, *options],
-        store.parent,
+        folder,
         {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"},
     )
-    with _served(command, "coatcheck", port) as serving:
+    with _served(command, f"coatcheck-{port}", port) as serving:
         yield serving
 
 

@@ -62,14 +62,20 @@ def start_valkey(_workbench: Workbench, folder: Path) -> tuple[Program, str]:
     return program, f"redis://127.0.0.1:{port}/0"
 
 
-def start_postgres(workbench: Workbench, folder: Path) -> tuple[Program, str]:
+def start_postgres(_workbench: Workbench, folder: Path) -> tuple[Program, str]:
+    """See start_own_postgres."""
+    return start_own_postgres(folder)
+
+
+def start_own_postgres(folder: Path) -> tuple[Program, str]:
     """A fresh PostgreSQL with the settings of `benchmarks.peers.postgres_server`. Returns its URL too."""
-    server = ["python", "-m", "benchmarks.peers.postgres_server"]
+    server = [sys.executable, "-m", "benchmarks.peers.postgres_server"]
+    where = {"PYTHONPATH": str(ROOT)}
     if not _TEMPLATE.exists():
-        Program(workbench.command([*server, str(_TEMPLATE), "init"], folder, {}), "initdb").finish()
+        Program(Command([*server, str(_TEMPLATE), "init"], folder, where), "initdb").finish()
     place = folder / "postgres"
     shutil.copytree(_TEMPLATE, place)
-    program = Program(workbench.command([*server, str(place)], folder, {}), "postgres")
+    program = Program(Command([*server, str(place)], folder, where), "postgres")
     program.wait_until(lambda: "ready to accept connections" in program.log, "PostgreSQL")
     return program, f"postgresql://postgres@/postgres?host={place}"
 

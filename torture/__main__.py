@@ -20,7 +20,18 @@ from rich.progress import (
 )
 
 from coatcheck.store.clock import SystemClock
-from torture import disk_errors, power_cuts, properties, report, simulation, soak, stack_kills, store_kills
+from torture import (
+    database_restarts,
+    disk_errors,
+    old_snapshots,
+    power_cuts,
+    properties,
+    report,
+    simulation,
+    soak,
+    stack_kills,
+    store_kills,
+)
 from torture.machine import facts
 from torture.outcome import Outcome, Run, Task
 
@@ -40,6 +51,8 @@ class Part:
 PARTS = {
     "store-kills": Part(store_kills.run, 20_000, "kills of a writer of the store"),
     "stack-kills": Part(stack_kills.run, 1_000, "kills of the whole service"),
+    "database-restarts": Part(database_restarts.run, 20_000, "jobs while the database is restarted"),
+    "old-snapshots": Part(old_snapshots.run, 60, "seconds in which a stranger's transaction stays open"),
     "power-cuts": Part(power_cuts.run, 5_000, "losses of power"),
     "disk-errors": Part(disk_errors.run, 200, "calls that fail in four ways"),
     "simulation": Part(simulation.run, 5_000, "simulated lives"),

@@ -1,6 +1,7 @@
 """Where processes are killed: each fault point, in each role that passes it, with what makes it pass."""
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 
@@ -10,6 +11,8 @@ import pytest
 from coatcheck.testing.history import Mark, read_history
 from coatcheck.testing.history_runs import RUN
 from coatcheck.testing.waiting import wait_until
+from faults.places import ENGINES, LACKS
+from faults.points import points_of_engine
 from faults.scene import Scene
 from harness.http import Client, JsonObject
 
@@ -218,3 +221,22 @@ KILLS: Sequence[Kill] = (
     Kill("wal-checkpoint", ALL, hand_in_large_work),
 )
 """Points inside a transaction may be passed once for a whole batch: nth is what the least lucky run reaches."""
+
+
+def kills_on(engine: str) -> Sequence[Kill]:
+    """The kills of one engine: all that it can die of, or with one engine before it, one at each point of its own.
+
+    What is not the engine's own is killed enough on the first. TEST_KILLS=all kills everything on every engine.
+    """
+    possible = [kill for kill in KILLS if kill.point not in LACKS[engine]]
+    if engine == next(iter(ENGINES)) or os.environ.get("TEST_KILLS") == "all":
+        return possible
+    return list(_first_at_each(possible, points_of_engine(engine)))
+
+
+def _first_at_each(kills: Sequence[Kill], points: frozenset[str]) -> Iterator[Kill]:
+    seen = set()
+    for kill in kills:
+        if kill.point in points and kill.point not in seen:
+            seen.add(kill.point)
+            yield kill

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from coatcheck.testing.history import HistoryWriter, Mark
 from coatcheck.testing.history_client import Ask, HistoryClient, JsonObject, NoReply, Reply, Send, Wanted
 from coatcheck.testing.waiting import wait_until
 from faults.fault_app import BRIEF_S
-from faults.leftovers import count_damage, count_leftovers
+from faults.places import Place, sqlite
 from harness.server import FRAGILE, Server, server_environment
 
 APP = "faults.fault_app:app"
@@ -60,10 +60,11 @@ class BuggyServer(Server):
 
 
 class Scene:
-    """Everything of one test lies in one folder."""
+    """Everything of one test lies in one folder, but for a store that a server keeps."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, place: Place) -> None:
         self.folder = folder
+        self.place = place
         self.history = folder / "history.jsonl"
         self.gate = folder / "gate"
         self.events = folder / "events.jsonl"
@@ -74,10 +75,6 @@ class Scene:
         self.client = self._client_named("client")
         self._mender = self._open.enter_context(HistoryWriter(self.history, "mender"))
 
-    @property
-    def store(self) -> Path:
-        return self.folder / "store.db"
-
     def settings(self, crash_at: str | None = None) -> Mapping[str, str]:
         """The settings of a process of this scene."""
         own = {"lease_s": str(LEASE_S), "events": f"file:{self.events}", "grace_s": "0", "cancel_grace_s": "0.5"}
@@ -85,7 +82,7 @@ class Scene:
 
     def launch(self, roles: str, crash_at: str | None = None, bug: str | None = None) -> Server:
         """Start a process, which may kill itself or have a bug, and do not wait for it."""
-        arguments = (self.folder, ["--roles", roles], self.settings(crash_at), APP)
+        arguments = (self.folder, ["--store", self.place.url, "--roles", roles], self.settings(crash_at), APP)
         server = Server(*arguments) if bug is None else BuggyServer(bug, *arguments)
         server.launch()
         self.servers.append(server)
@@ -94,7 +91,7 @@ class Scene:
     def run_command(self, *words: str, crash_at: str | None = None) -> "subprocess.CompletedProcess[str]":
         """Run `coatcheck` with these words on this scene's store, to its end."""
         return subprocess.run(
-            [sys.executable, "-m", "coatcheck", *words, "--store", f"sqlite:///{self.store}"],
+            [sys.executable, "-m", "coatcheck", *words, "--store", self.place.url],
             env=server_environment(self.settings(crash_at)),
             cwd=self.folder,
             capture_output=True,
@@ -155,23 +152,28 @@ class Scene:
         """Wait until a job has this status."""
         assert order.job is not None, "it was accepted"
         job = order.job
+        seen: list[Reply | None] = []
 
         def look() -> bool:
             reply = self.client.read(job)
+            seen[:] = [reply]
             return reply is not None and reply.json.get("status") == status
 
-        wait_until(look, f"{job['id']} to be {status}", REST_S)
+        try:
+            wait_until(look, f"{job['id']} to be {status}", REST_S)
+        except TimeoutError as error:
+            raise TimeoutError(f"{error}; the last answer was {seen}") from error
 
     def come_to_rest(self) -> Evidence:
         """Wait until nothing moves, dump everything, and have every promise checked."""
-        wait_until(lambda: not any(count_leftovers(self.store).values()), "everything to be done", REST_S)
+        wait_until(lambda: not any(self.place.count_leftovers().values()), "everything to be done", REST_S)
         dumper = self._client_named(DUMP)
         dumper.send = self.client.send
         known = {event["subject"]: _known(event) for event in read_events(self.events)}
         known |= {order.job["id"]: order.job for order in self.orders if order.job is not None}
-        dumper.dump(known.values(), count_leftovers(self.store) | count_damage(self.store))
+        dumper.dump(known.values(), self.place.count_leftovers() | self.place.count_damage())
         evidence = gather([self.history], self.events)
-        violations = check(evidence, RULES)
+        violations = check(evidence, replace(RULES, has_doubtful_commits=self.place.has_doubtful_commits))
         assert not violations, "\n".join(map(str, violations))
         return evidence
 
@@ -199,9 +201,9 @@ class Scene:
 
 
 @contextmanager
-def opened_scene(folder: Path) -> Iterator[Scene]:
-    """A scene whose processes end with the block."""
-    scene = Scene(folder)
+def opened_scene(folder: Path, place: Place | None = None) -> Iterator[Scene]:
+    """A scene whose processes end with the block; on SQLite unless a place is given."""
+    scene = Scene(folder, place or sqlite(folder))
     try:
         yield scene
     finally:

@@ -1,14 +1,13 @@
 """No fault point without a kill: a new one in the code fails here until a test dies at it."""
 
-import ast
-from collections.abc import Iterator
-from pathlib import Path
+import pytest
 
-from faults.kills import KILLS
+from faults.kills import KILLS, kills_on
+from faults.places import ENGINES, LACKS
+from faults.points import passes, points_of_all, points_of_engine
 from faults.test_kills_at_commands import POINTS
 from faults.test_kills_at_inbox import PROMOTED
 
-PACKAGE = Path(__file__).resolve().parents[2] / "src" / "coatcheck"
 HAND_OFFS = frozenset(
     {"request-read", "key-reserved", "before-commit", "committed-before-mark", "after-commit-before-response"}
     | {"claim-before-commit", "claimed-before-start", "mid-handler", "result-stored-before-commit"}
@@ -20,19 +19,19 @@ HAND_OFFS = frozenset(
 
 
 def test_every_fault_point_has_a_kill() -> None:
-    points = {name for name, _ in _passes()}
+    points = {name for name, _ in passes()}
     killed = {kill.point for kill in KILLS} | {*POINTS, PROMOTED}
     assert sorted(points - killed) == [], "no test kills a process there"
     assert sorted(killed - points) == [], "gone from the code"
 
 
 def test_every_hand_off_has_a_fault_point() -> None:
-    assert sorted(HAND_OFFS - {name for name, _ in _passes()}) == []
+    assert sorted(HAND_OFFS - {name for name, _ in passes()}) == []
 
 
 def test_every_pass_names_its_point() -> None:
     """A name that is put together at run time could not be found here."""
-    assert [where for name, where in _passes() if not name] == []
+    assert [where for name, where in passes() if not name] == []
 
 
 def test_every_kill_is_another() -> None:
@@ -40,21 +39,13 @@ def test_every_kill_is_another() -> None:
     assert sorted(names) == sorted(set(names))
 
 
-def _passes() -> Iterator[tuple[str, str]]:
-    """Each call of a fault point in the product, with its name where that is written out."""
-    for path in sorted(PACKAGE.rglob("*.py")):
-        if path.is_relative_to(PACKAGE / "testing"):
-            continue
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.Call) and _called(node).endswith("fault_point"):
-                first = node.args[0] if node.args else None
-                name = first.value if isinstance(first, ast.Constant) else None
-                yield name if isinstance(name, str) else "", f"{path.relative_to(PACKAGE)}:{node.lineno}"
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_engine_says_which_points_it_lacks(engine: str) -> None:
+    has = points_of_engine(engine) | points_of_all()
+    assert sorted(LACKS[engine]) == sorted(HAND_OFFS - has)
 
 
-def _called(node: ast.Call) -> str:
-    match node.func:
-        case ast.Attribute(attr=name) | ast.Name(id=name):
-            return name
-        case _:
-            return ""
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_point_of_an_engine_is_killed_on_it(engine: str) -> None:
+    killed = {kill.point for kill in kills_on(engine)} | {*POINTS, PROMOTED}
+    assert sorted(points_of_engine(engine) - killed) == []

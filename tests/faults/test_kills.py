@@ -6,15 +6,23 @@ from pathlib import Path
 import pytest
 
 from coatcheck.testing.waiting import wait_until
-from faults.kills import KILLS, Kill
+from faults.kills import Kill, kills_on
+from faults.places import ENGINES, MakePlace
 from faults.scene import Scene, opened_scene
 from harness.processes import members_of_session
 from harness.server import Server
 
 
-@pytest.mark.parametrize("kill", KILLS, ids=str)
-def test_a_kill_breaks_no_promise(kill: Kill, tmp_path: Path) -> None:
-    with opened_scene(tmp_path) as scene:
+@pytest.mark.parametrize(
+    ("make_place", "kill"),
+    [
+        pytest.param(make_place, kill, id=f"{engine}-{kill}")
+        for engine, make_place in ENGINES.items()
+        for kill in kills_on(engine)
+    ],
+)
+def test_a_kill_breaks_no_promise(make_place: MakePlace, kill: Kill, tmp_path: Path) -> None:
+    with opened_scene(tmp_path, make_place(tmp_path)) as scene:
         kill.before(scene)
         victim = scene.launch(kill.victim, f"{kill.point}:{kill.nth}")
         scene.await_started(*([scene.launch(kill.beside)] if kill.beside else []), victim)

@@ -3,8 +3,10 @@
 import signal
 from pathlib import Path
 
-from coatcheck.stores.sqlite.statements import migrations
+import pytest
+
 from faults.kills import ALL
+from faults.places import ENGINES, MakePlace
 from faults.scene import APP, opened_scene
 from faults.test_kills import finish
 
@@ -12,10 +14,13 @@ MIGRATION = "migration-step"
 REDRIVE = "redrive-half"
 POINTS = (MIGRATION, REDRIVE)
 
+on_each_engine = pytest.mark.parametrize("make_place", ENGINES.values(), ids=ENGINES)
 
-def test_a_migration_killed_at_a_step_has_not_happened(tmp_path: Path) -> None:
-    steps = sum(len(statements) for _, statements in migrations())
-    with opened_scene(tmp_path) as scene:
+
+@on_each_engine
+def test_a_migration_killed_at_a_step_has_not_happened(make_place: MakePlace, tmp_path: Path) -> None:
+    with opened_scene(tmp_path, make_place(tmp_path)) as scene:
+        steps = scene.place.migration_steps
         for nth in (1, steps // 2, steps):
             victim = scene.launch(ALL, f"{MIGRATION}:{nth}")
             assert victim.ended() == -signal.SIGKILL, victim.log
@@ -23,8 +28,9 @@ def test_a_migration_killed_at_a_step_has_not_happened(tmp_path: Path) -> None:
         finish(scene)
 
 
-def test_a_redrive_killed_half_way_has_not_happened(tmp_path: Path) -> None:
-    with opened_scene(tmp_path) as scene:
+@on_each_engine
+def test_a_redrive_killed_half_way_has_not_happened(make_place: MakePlace, tmp_path: Path) -> None:
+    with opened_scene(tmp_path, make_place(tmp_path)) as scene:
         scene.await_started(scene.launch(ALL))
         order = scene.order("work", "effect-fail")
         scene.until(order, "failed")

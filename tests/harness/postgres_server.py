@@ -12,7 +12,7 @@ import tempfile
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 from urllib.parse import urlsplit
 
 import asyncpg
@@ -38,6 +38,9 @@ def _programs() -> Path:
 
 
 PROGRAMS = _programs()
+
+
+StopMode: TypeAlias = Literal["fast", "immediate"]
 
 
 class PostgresServer:
@@ -72,7 +75,7 @@ class PostgresServer:
             )
         wait_until(self._is_ready, "PostgreSQL to start", timeout_s=30)
 
-    def stop(self, mode: Literal["fast", "immediate"] = "fast") -> None:
+    def stop(self, mode: StopMode = "fast") -> None:
         """Stop the server: fast ends all sessions, immediate crashes."""
         if self._process is not None:
             self._process.send_signal(signal.SIGQUIT if mode == "immediate" else signal.SIGINT)

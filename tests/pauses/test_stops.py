@@ -9,7 +9,6 @@ import pytest
 
 from coatcheck.testing.waiting import wait_until
 from faults.kills import ALL
-from faults.leftovers import count_leftovers
 from faults.scene import REST_S, Order, Scene, opened_scene
 from faults.test_kills import finish
 from harness.processes import members_of_session
@@ -38,11 +37,11 @@ def test_a_stop_breaks_no_promise(stop: Stop, tmp_path: Path) -> None:
 
 def stand(scene: Scene, stop: Stop, acting: "Future[None]") -> None:
     """For longer than a lease; others meanwhile do all its work, if they can write."""
-    if stop.relief and not is_turn_taken(scene.store):
+    if stop.relief and not is_turn_taken(scene.folder / "store.db"):
         scene.await_started(scene.launch(stop.relief))
         acting.result(30)
         scene.gate.touch()
-        wait_until(lambda: not count_leftovers(scene.store)["open jobs"], "the others to do its work", REST_S)
+        wait_until(lambda: not scene.place.count_leftovers()["open jobs"], "the others to do its work", REST_S)
     else:
         scene.gate.touch()
         let_time_pass(LONGER_THAN_A_LEASE_S)

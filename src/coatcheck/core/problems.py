@@ -222,7 +222,8 @@ _KINDS = (
         "store-unavailable",
         (503,),
         "The store is not available",
-        "The store that keeps the jobs cannot answer now. Nothing was accepted.",
+        "The store that keeps the jobs cannot answer now. Nothing was accepted, unless the connection to a database "
+        "broke in the midst of a commit: then nobody knows.",
         "Wait as long as Retry-After says and send the request again, with the same idempotency key.",
     ),
     ProblemKind(

@@ -15,7 +15,7 @@ def method_not_allowed(allow: str) -> Refused:
 
 
 def store_unavailable() -> Refused:
-    detail = "The store cannot answer now. Nothing was written."
+    detail = "The store cannot answer now; what was asked is not known to be done."
     return Refused("store-unavailable", detail, headers=[soon()])
 
 

@@ -92,12 +92,15 @@ class Rules:
 
     company_losses_max: lost starts of one job that need not count, because its runner died in company.
     recovery_s_max: seconds from a repair to the end of work that waited for it. None: this test does not say.
+    has_doubtful_commits: the line to the store may break during a commit, so that `store-unavailable` does not say
+        whether it happened.
     """
 
     kept: Mapping[str, Kept] = field(default_factory=dict)
     concurrency_max: Mapping[str, int] = field(default_factory=dict)
     company_losses_max: int = 0
     recovery_s_max: float | None = None
+    has_doubtful_commits: bool = False
 
     def kept_of(self, operation: str) -> Kept:
         return self.kept.get(operation, Kept())
@@ -171,6 +174,16 @@ class Evidence:
             if event["data"]["redrive_of"] is None:
                 found.setdefault(event["correlationid"], set()).add(event["subject"])
         return {correlation_id: sorted(job_ids) for correlation_id, job_ids in found.items()}
+
+    def events_of(self, job_id: str) -> Sequence[JsonObject]:
+        return self._events_by_job.get(job_id, ())
+
+    @cached_property
+    def _events_by_job(self) -> Mapping[str, Sequence[JsonObject]]:
+        found: dict[str, list[JsonObject]] = {}
+        for event in self.events or ():
+            found.setdefault(event["subject"], []).append(event)
+        return found
 
     def runs_of(self, job_id: str) -> Sequence[Run]:
         return self._runs_by_job.get(job_id, ())

@@ -37,10 +37,11 @@ def ids_are_conserved(evidence: Evidence, rules: Rules) -> Found:
             yield correlation_id, f"one submission made {len(job_ids)} jobs: {', '.join(job_ids)}"
 
 
-def refused_work_left_no_job(evidence: Evidence, _rules: Rules) -> Found:
+def refused_work_left_no_job(evidence: Evidence, rules: Rules) -> Found:
     """I7: a definite refusal left no job."""
     for call in evidence.submits:
-        if call.mark is Mark.FAIL:
+        is_doubtful = rules.has_doubtful_commits and call.code == "store-unavailable"
+        if call.mark is Mark.FAIL and not is_doubtful:
             for job_id in evidence.jobs_by_correlation.get(call.correlation_id, ()):
                 yield job_id, f"exists, although {call} was refused with {call.code}"
 
@@ -78,9 +79,8 @@ def goes_at_ms(evidence: Evidence, rules: Rules, job_id: str) -> int | None:
 
 
 def _goes_by_events_ms(evidence: Evidence, rules: Rules, job_id: str) -> int | None:
-    for event in evidence.events or ():
-        if event["subject"] == job_id:
-            return instant_ms(event["time"]) + round(rules.kept_of(event["operation"]).job_s * 1000)
+    for event in evidence.events_of(job_id):
+        return instant_ms(event["time"]) + round(rules.kept_of(event["operation"]).job_s * 1000)
     return None
 
 
@@ -123,4 +123,4 @@ def _operation_of(evidence: Evidence, job_id: str) -> str:
     sightings = evidence.sightings.get(job_id, ())
     if sightings:
         return str(sightings[0].job["operation"])
-    return next((str(event["operation"]) for event in evidence.events or () if event["subject"] == job_id), "")
+    return next((str(event["operation"]) for event in evidence.events_of(job_id)), "")

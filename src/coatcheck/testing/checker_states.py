@@ -72,9 +72,7 @@ def nothing_is_left_at_rest(evidence: Evidence, _rules: Rules) -> Found:
 def _illegal_moves(evidence: Evidence, job_id: str) -> Sequence[str]:
     """Faults in the statuses by version, as clients and events tell them."""
     told = {(seen.job["version"], seen.job["status"]) for seen in evidence.sightings[job_id]}
-    for event in evidence.events or ():
-        if event["subject"] == job_id:
-            told.add((event["data"]["version"], event["data"]["status"]))
+    told |= {(event["data"]["version"], event["data"]["status"]) for event in evidence.events_of(job_id)}
     faults = []
     for (version, status), (next_version, next_status) in itertools.pairwise(sorted(told)):
         steps = _FEWEST_STEPS.get((status, next_status))

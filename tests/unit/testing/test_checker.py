@@ -227,6 +227,11 @@ def test_a_call_without_an_answer_is_held_against_nobody(clean: Evidence, verb: 
     assert list(map(str, check(doctored, RULES))) == []
 
 
+def test_a_refusal_that_may_hide_a_commit_is_held_against_nobody(clean: Evidence) -> None:
+    doubtful = replace(RULES, has_doubtful_commits=True)
+    assert list(map(str, check(refused_job_is_there(clean), doubtful))) == []
+
+
 def test_an_event_may_be_told_again(clean: Evidence) -> None:
     assert clean.events is not None
     assert check(replace(clean, events=[*clean.events, *clean.events]), RULES) == []

@@ -26,6 +26,8 @@ SESSION = {
     # Waiting tables are empty one minute and full the next: a plan made from yesterday's statistics would read them
     # through. Every statement here finds its rows by an index, so that is the only plan there is, and made once.
     "enable_seqscan": "off",
+    # It reads all that fit before it sorts them and takes a few: a whole queue for each claim.
+    "enable_bitmapscan": "off",
     "enable_hashjoin": "off",
     "enable_mergejoin": "off",
     "plan_cache_mode": "force_generic_plan",

@@ -9,26 +9,26 @@ from coatcheck.store.clock import Clock
 from coatcheck.stores.postgres.facet import Facet
 from coatcheck.stores.postgres.transaction import Transactions
 
-TURN_S = 15.0
 KEPT_PART_OF_TURN = 5
 
 
 class RelayTurn:
-    """The right to relay, by the database's clock: a process that dies leaves it to another after TURN_S."""
+    """The right to relay, by the database's clock: a process that dies leaves it to another after a lease time."""
 
-    def __init__(self, transactions: Transactions, clock: Clock) -> None:
+    def __init__(self, transactions: Transactions, clock: Clock, turn_s: float) -> None:
         self._transactions = transactions
         self._clock = clock
+        self._turn_s = turn_s
         self._holder = secrets.token_hex(8)
         self._kept_at_s: float | None = None
 
     async def is_held(self) -> bool:
         """Take the turn if it is free, keep it now and then; whether this process has it now."""
         now_s = self._clock.monotonic_s()
-        if self._kept_at_s is not None and now_s - self._kept_at_s < TURN_S / KEPT_PART_OF_TURN:
+        if self._kept_at_s is not None and now_s - self._kept_at_s < self._turn_s / KEPT_PART_OF_TURN:
             return True
         rows = await self._transactions.run(
-            lambda transaction: transaction.rows("hold_relay_turn", self._holder, timedelta(seconds=TURN_S)), True
+            lambda transaction: transaction.rows("hold_relay_turn", self._holder, timedelta(seconds=self._turn_s)), True
         )
         self._kept_at_s = now_s if rows else None
         return bool(rows)

@@ -53,7 +53,7 @@ class PostgresStore(Acceptances, Claiming, Reading, Commands, Outbox, Sweeping, 
             self._transactions = Transactions(
                 self._connections, self._wakeups.publish, config.events, config.is_pooled, self._fault_point
             )
-            self._relay_turn = RelayTurn(self._transactions, self.clock)
+            self._relay_turn = RelayTurn(self._transactions, self.clock, config.lease_s)
             opened.push_async_callback(self._leave_relay_turn)
             self._readers = Readers(self._transactions)
             opened.push_async_callback(self._readers.close)

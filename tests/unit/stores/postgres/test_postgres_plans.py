@@ -41,6 +41,15 @@ FROM generate_series(1, 2000) AS n;
 ANALYZE
 """
 
+DRAINED = """
+INSERT INTO coatcheck.ready
+SELECT 'o', 't', 5, 'r' || lpad(n::text, 9, '0'), 1, 1, 0, 0, 0, false, NULL, 1 FROM generate_series(1, 50000) AS n;
+DELETE FROM coatcheck.ready WHERE job_id < 'r000049998' OR tenant <> 't';
+ANALYZE coatcheck.ready;
+INSERT INTO coatcheck.ready
+SELECT 'o', 't', 5, 's' || lpad(n::text, 9, '0'), 1, 1, 0, 0, 0, false, NULL, 1 FROM generate_series(1, 5000) AS n
+"""
+
 SEEKS = {
     "accept": ["turn_in_order", "turn_pkey"],
     "put_waiting": ["turn_in_order", "turn_pkey"],
@@ -114,6 +123,17 @@ async def test_hot_statements_seek(plans: "asyncpg.Connection[asyncpg.Record]") 
             {word for line in lines if "Scan" in line for word in line.split() if "_" in word} & _INDEXES
         )
     assert found == SEEKS
+
+
+async def test_a_claim_keeps_its_plan_when_statistics_are_of_a_drained_queue(
+    plans: "asyncpg.Connection[asyncpg.Record]",
+) -> None:
+    for statement in DRAINED.split(";"):
+        await plans.execute(statement)
+    assert not [line for name in SEEKS for line in await _plan(plans, name) if "Bitmap" in line]
+    lines = await _plan(plans, "take_ready")
+    found = {line.strip(" ->") for line in lines if "Scan" in line and "ready" in line and "CTE" not in line}
+    assert found == {"Index Scan using ready_pkey on ready", "Tid Scan on ready r_1"}
 
 
 async def _plan(connection: "asyncpg.Connection[asyncpg.Record]", name: str) -> list[str]:

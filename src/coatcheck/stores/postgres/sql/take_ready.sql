@@ -7,15 +7,15 @@ taken AS MATERIALIZED (
     SELECT r.*
     FROM picked AS p
     CROSS JOIN LATERAL (
-        SELECT * FROM ready
+        SELECT ctid AS place, * FROM ready
         WHERE operation = p.operation AND tenant = p.tenant
         ORDER BY priority, job_id LIMIT p.wanted
         FOR UPDATE SKIP LOCKED
     ) AS r
 ),
 gone AS (
-    DELETE FROM ready AS r USING taken AS t
-    WHERE r.operation = t.operation AND r.tenant = t.tenant AND r.priority = t.priority AND r.job_id = t.job_id
+    -- By their places, since nobody moves a row that is locked: no other way to them may look cheaper to the planner.
+    DELETE FROM ready AS r USING taken AS t WHERE r.ctid = t.place
 )
 SELECT
     t.operation, t.tenant, t.priority, t.job_id, t.available_at, t.version, t.attempt, t.counted_attempts, t.crashes,

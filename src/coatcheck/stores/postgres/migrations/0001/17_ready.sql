@@ -13,7 +13,8 @@ CREATE TABLE ready (
     is_alone boolean NOT NULL,
     started_at bigint,
     updated_at bigint NOT NULL,
-    PRIMARY KEY (operation, tenant, priority, job_id)
+    -- With it the oldest of a queue can be told from the index alone.
+    PRIMARY KEY (operation, tenant, priority, job_id) INCLUDE (available_at)
 ) WITH (
     autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000,
     autovacuum_vacuum_insert_scale_factor = 0, autovacuum_vacuum_insert_threshold = 20000,
