@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PARTS = 4
-STORIES = int(os.environ.get("STORIES", "100"))
+STORIES = int(os.environ.get("STORIES", "60"))
 FIRST = int(os.environ.get("STORIES_FROM", "1"))
 TIMEOUT_S = 60 + 10 * STORIES
 

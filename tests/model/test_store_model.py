@@ -16,7 +16,7 @@ PARTS = 4
 EXAMPLES = int(os.environ.get("MODEL_EXAMPLES", "60"))
 STEPS = int(os.environ.get("MODEL_STEPS", "40"))
 # A database that has to be made and asked over a socket takes its time: so many times fewer examples.
-SHARES = {"sqlite": 1, "postgres": 4}
+SHARES = {"sqlite": 1, "postgres": 8}
 
 
 def profile(engine: str) -> settings:

@@ -21,6 +21,8 @@ class Terminal(io.StringIO):
 def _logging_as_it_was() -> Iterator[None]:
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
+    # A command that ran in this process before may have left it on, and then it would not be turned on anew.
+    logging.captureWarnings(False)
     yield
     logging.captureWarnings(False)
     root.handlers[:], root.level = handlers, level
