@@ -34,7 +34,9 @@ _OPEN = "SELECT (SELECT count(*) FROM coatcheck.ready) + (SELECT count(*) FROM c
 _DONE = """
 SELECT count(*), min(started_at), max(finished_at) FROM coatcheck.job WHERE status = 'succeeded'
 """
-_NEWEST = f"SELECT id FROM coatcheck.job WHERE status = 'succeeded' ORDER BY id DESC LIMIT {_READ_JOBS}"  # noqa: S608
+_NEWEST = f"""
+SELECT id FROM coatcheck.job WHERE status = 'succeeded' ORDER BY id DESC LIMIT {_READ_JOBS}
+"""  # noqa: S608 - our own text
 
 
 @dataclass(frozen=True)

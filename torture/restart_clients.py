@@ -19,13 +19,19 @@ CLOCK = SystemClock()
 
 
 class Customer:
-    """One client with the orders it has to bring in. `asked_again` counts what got no answer, or was answered 503."""
+    """One client with the orders it has to bring in. `asked_again` counts what got no answer, or was answered 503.
 
-    def __init__(self, scene: Scene, number: int, orders: Sequence[Order], chance: Random) -> None:
+    `looks_back`: how probable it is that it looks at an order again, or cancels it, after bringing one in.
+    """
+
+    def __init__(
+        self, scene: Scene, number: int, orders: Sequence[Order], chance: Random, looks_back: float = LOOKS_BACK
+    ) -> None:
         self._scene = scene
         self._who = f"customer-{number}"
         self._orders = orders
         self._chance = chance
+        self._looks_back = looks_back
         self._never = threading.Event()
         self.asked_again = 0
 
@@ -40,7 +46,7 @@ class Customer:
             for order in self._orders:
                 self._never.wait(self._chance.uniform(0.5, 1.5) / JOBS_PER_S)
                 self._insist(client, order)
-                if self._chance.random() < LOOKS_BACK:
+                if self._chance.random() < self._looks_back:
                     self._look_back(client)
 
     def _insist(self, client: HistoryClient, order: Order) -> None:

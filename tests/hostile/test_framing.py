@@ -14,9 +14,9 @@ PATH = b"POST /v1/anything HTTP/1.1\r\n"
 CHUNKED = b"2\r\n{}\r\n0\r\n\r\n"
 
 
-def newest(client: Client) -> object:
-    """What the list of the operation begins with."""
-    return client.get("/v1/anything?limit=1").json()["jobs"]
+def newest(client: Client) -> list[str]:
+    """The id that the list of the operation begins with. An earlier job may still be on its way to its end."""
+    return [job["id"] for job in client.get("/v1/anything?limit=1").json()["jobs"]]
 
 
 def refused(server: Server, client: Client, *parts: bytes) -> int:

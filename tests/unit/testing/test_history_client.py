@@ -11,7 +11,7 @@ from coatcheck.testing.history import HistoryWriter, Mark, read_history
 from coatcheck.testing.history_client import Ask, HistoryClient, NoReply, Reply, Wanted, mark_of
 from coatcheck.testing.history_runs import RunLog
 
-JOB = {"id": "job_1", "status": "queued", "version": 1, "status_url": "/v1/work/job_1", "redrive_of": None}
+JOB = {"id": "job_1", "status": "queued", "version": 1, "status_url": "/v1/reports/job_1", "redrive_of": None}
 
 
 class Site:
