@@ -11,7 +11,15 @@ from coatcheck.setting_values import SettingRow
 from coatcheck.settings import Settings, describe_settings
 
 _CONFIG_HELP = "The settings file to read; coatcheck.toml in the working directory if there is one."
-_FORMS = {"store": "URL", "events": "file:PATH", "public_url": "URL", "host": "ADDRESS", "auth": "none"}
+_FORMS = {
+    "store": "URL",
+    "postgres_pooler": "transaction",
+    "postgres_listen": "URL|off",
+    "events": "file:PATH",
+    "public_url": "URL",
+    "host": "ADDRESS",
+    "auth": "none",
+}
 
 
 def flag_of(name: str) -> str:
@@ -94,4 +102,4 @@ def _metavar(row: SettingRow) -> str:
         return "LIST"
     if isinstance(row.default, bool):
         return "true|false"
-    return "TEXT" if isinstance(row.default, str) or row.name == "crash_at" else "NUMBER"
+    return "NUMBER" if row.type.startswith("a whole number") else "TEXT"

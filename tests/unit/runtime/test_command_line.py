@@ -88,6 +88,16 @@ def test_serve_has_a_flag_for_every_setting(
         assert f"{flag_of(row.name)} " in out
 
 
+def test_help_calls_a_number_what_must_be_one(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    assert call(monkeypatch, "serve", "--help") == 0
+    lines = capsys.readouterr().out.splitlines()
+    numbers = {flag_of(row.name) for row in describe_settings() if row.type.startswith("a whole number")}
+    assert {line.split()[1] for line in lines if " NUMBER " in line} == numbers
+
+
 def test_the_default_file_holds_every_default(tmp_path: Path) -> None:
     text = default_file()
     assert max(len(line) for line in text.splitlines()) <= 120
