@@ -248,6 +248,8 @@ class Connection(HttpToolsProtocol):
             return
         left_s = self._idle_since_s + self._connections.limits.keep_alive_s - self.loop.time()
         if left_s <= 0:
+            # Where everything stood still, the answer before this idleness may not have gone yet.
+            self._connections.outgoing.flush()
             self.transport.close()
         else:
             self._idle_timer = self.loop.call_later(left_s, self._look_at_idleness)

@@ -39,6 +39,7 @@ class Connections:
         if len(self._all) > self.limits.connections_max:
             longest_awaited = next(iter(self._awaited))
             self.remove(longest_awaited)
+            self.outgoing.flush()
             longest_awaited.abort()
         self._metrics.set("http_connections", len(self._all))
 

@@ -8,11 +8,12 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+import uvloop
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from coatcheck.core.faults import no_fault
-from coatcheck.http.connections import ConnectionLimits
+from coatcheck.http.connections import ConnectionLimits, Connections
 from coatcheck.http.direct import Cycle, direct_of
 from coatcheck.http.exchange import Exchange
 from coatcheck.http.outgoing import Outgoing
@@ -54,8 +55,8 @@ class _Edge:
 
 
 @asynccontextmanager
-async def _served(app: ASGIApp) -> AsyncIterator[int]:
-    options = ServerOptions("127.0.0.1", 0, ConnectionLimits(100, 16_384, 5.0, 5.0))
+async def _served(app: ASGIApp, keep_alive_s: float = 5.0) -> AsyncIterator[int]:
+    options = ServerOptions("127.0.0.1", 0, ConnectionLimits(100, 16_384, 5.0, keep_alive_s))
     server = HttpServer(options, Metrics(), ManualClock())
     server.bind()
     await server.start(app)
@@ -202,6 +203,58 @@ async def test_what_a_client_is_told_in_one_turn_stays_in_order() -> None:
     outgoing.flush()
     await _end_of_turn()
     assert cycle.written == [b"first", b"second"]
+
+
+async def _answer_and_stand_still(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer, and keep the loop from its next turn until the connection has been idle for too long."""
+    direct, loop = direct_of(scope), asyncio.get_running_loop()
+    assert direct is not None
+    assert direct.answer(200, [(b"content-length", b"3")], b"yes", no_fault)
+    until_s = loop.time() + 0.05
+    while loop.time() < until_s:
+        pass
+
+
+def test_an_answer_goes_before_its_connection_is_closed_for_idleness() -> None:
+    async def said() -> bytes:
+        async with _served(_answer_and_stand_still, keep_alive_s=0.01) as port:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(_request(b"GET", b"a"))
+            async with asyncio.timeout(10):
+                everything = await reader.read()
+            writer.close()
+            await writer.wait_closed()
+            return everything
+
+    # As in production: this loop looks at its timers before it runs what was to be run soon.
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        assert runner.run(said()).endswith(b"\r\n\r\nyes")
+
+
+class _Transport(asyncio.Transport):
+    """Notes what is done to it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.done: list[bytes] = []
+
+    def write(self, data: Any) -> None:
+        self.done.append(data)
+
+    def is_closing(self) -> bool:
+        return False
+
+    def abort(self) -> None:
+        self.done.append(b"aborted")
+
+
+async def test_an_answer_goes_before_its_connection_makes_room_for_another() -> None:
+    connections = Connections(ConnectionLimits(1, 16_384, 5.0, 5.0), Metrics())
+    first = _Transport()
+    connections.add(first)
+    connections.outgoing.write(first, b"answer")
+    connections.add(_Transport())
+    assert first.done == [b"answer", b"aborted"]
 
 
 async def test_nothing_is_written_to_a_connection_that_is_gone() -> None:
