@@ -8,8 +8,11 @@ import pytest
 from coatcheck.testing.waiting import wait_until
 from harness.http import Client, JsonObject, problem
 from harness.server import FRAGILE, Server
+from harness.store_place import IS_A_FILE
 
 from .conftest import Connect, Serve
+
+pytestmark = pytest.mark.skipif(not IS_A_FILE, reason="a database's disk is looked after by its server")
 
 UNLIMITED = resource.RLIM_INFINITY
 LARGE = {"value": "x" * 200_000}

@@ -8,12 +8,13 @@ from pathlib import Path
 
 from harness.postgres_server import shared_server
 
+IS_A_FILE = os.environ.get("TEST_STORE") != "postgres"
+"""Whether the servers' store is a file of their own, whose disk may be full or damaged under them."""
+
 
 def store_url(folder: Path) -> str:
     """The store of all servers that a test runs in this folder."""
-    if os.environ.get("TEST_STORE") == "postgres":
-        return _database(folder.resolve())
-    return f"sqlite:///{folder / 'store.db'}"
+    return f"sqlite:///{folder / 'store.db'}" if IS_A_FILE else _database(folder.resolve())
 
 
 @cache
