@@ -1,0 +1,168 @@
+"""Tenants, their keys, limits and modes, and the audit log: the part of the store that operators change.
+
+Every change is one transaction that also writes its audit entry and raises the version of the controls, and gives the
+hint CONTROLS after its commit; a change that finds nothing to change writes nothing.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol, TypeAlias
+
+from msgspec import Struct
+
+from coatcheck.core.job import InstantMs
+from coatcheck.core.jsontext import Json
+from coatcheck.core.tenancy import Controls, LimitOverride, OperationMode, Revocation
+
+
+class Tenant(Struct, frozen=True):
+    """An account. `revocation_done_at` is when nothing was left to do of its revocation."""
+
+    name: str
+    created_at: InstantMs
+    weight: float = 1.0
+    is_paused: bool = False
+    revocation: Revocation | None = None
+    revoked_at: InstantMs | None = None
+    revocation_done_at: InstantMs | None = None
+
+
+class ApiKey(Struct, frozen=True):
+    """A tenant's key. The key itself is nowhere: `digest` is the SHA-256 of it, `key_id` the part it is known by."""
+
+    key_id: str
+    tenant: str
+    digest: str
+    scopes: tuple[str, ...]
+    label: str
+    created_at: InstantMs
+    expires_at: InstantMs | None = None
+    revoked_at: InstantMs | None = None
+    last_used_at: InstantMs | None = None
+
+
+class AuditEntry(Struct, frozen=True):
+    """What an operator did: who (`actor`), from where (`origin`), what to what, with `details` as JSON."""
+
+    at: InstantMs
+    actor: str
+    origin: str
+    action: str
+    target: str
+    tenant: str | None = None
+    details: Mapping[str, Json] = {}
+
+
+class AuditedEntry(Struct, frozen=True):
+    """An entry as it stands in the log; `seq` rises."""
+
+    seq: int
+    entry: AuditEntry
+
+
+class AddTenant(Struct, frozen=True):
+    """A new tenant. Nothing to change: there is one of that name."""
+
+    tenant: Tenant
+
+
+class SetTenant(Struct, frozen=True):
+    """What is not None is set. Nothing to change: there is no such tenant."""
+
+    name: str
+    weight: float | None = None
+    is_paused: bool | None = None
+
+
+class RevokeTenant(Struct, frozen=True):
+    """Begin a revocation, or take a stricter one. Nothing to change: no such tenant, or as strict already."""
+
+    name: str
+    policy: Revocation
+    at: InstantMs
+
+
+class RestoreTenant(Struct, frozen=True):
+    """Undo `finish` or `quarantine`. Nothing to change: not revoked, or past undoing."""
+
+    name: str
+
+
+class AddKey(Struct, frozen=True):
+    """A new key. Nothing to change: the tenant is not there or revoked, or has KEYS_PER_TENANT_MAX live keys."""
+
+    key: ApiKey
+
+
+class RevokeKey(Struct, frozen=True):
+    """Nothing to change: no such key, or revoked before."""
+
+    key_id: str
+    at: InstantMs
+
+
+class SetLimit(Struct, frozen=True):
+    """Set a limit at run time."""
+
+    override: LimitOverride
+
+
+class ClearLimit(Struct, frozen=True):
+    """Let the default hold again. Nothing to change: it was not set at run time."""
+
+    name: str
+    tenant: str
+    operation: str
+
+
+class SetMode(Struct, frozen=True):
+    """Nothing to change: the operation has this mode."""
+
+    operation: str
+    mode: OperationMode
+
+
+ControlChange: TypeAlias = (
+    AddTenant | SetTenant | RevokeTenant | RestoreTenant | AddKey | RevokeKey | SetLimit | ClearLimit | SetMode
+)
+
+
+class ControlStore(Protocol):
+    """For identity, admission and operators. Any verb may raise StoreUnavailable."""
+
+    async def read_controls_version(self) -> int:
+        """The version of the controls, 0 where nothing was ever changed."""
+        ...
+
+    async def read_controls(self) -> Controls:
+        """All controls at one moment."""
+        ...
+
+    async def change_controls(self, change: ControlChange, entry: AuditEntry) -> bool:
+        """Make a change and write its audit entry; whether there was anything to change."""
+        ...
+
+    async def find_tenant(self, name: str) -> Tenant | None:
+        """The tenant of this name."""
+        ...
+
+    async def list_tenants(self, limit: int, after: str | None = None) -> Sequence[Tenant]:
+        """Tenants by name, those after `after`."""
+        ...
+
+    async def find_key(self, key_id: str) -> ApiKey | None:
+        """The key of this id, revoked and expired ones included."""
+        ...
+
+    async def list_keys(self, tenant: str) -> Sequence[ApiKey]:
+        """The tenant's keys, oldest first, revoked and expired ones included until they are pruned."""
+        ...
+
+    async def touch_keys(self, used: Mapping[str, InstantMs]) -> None:
+        """Note when keys were last used. An earlier time changes nothing, and neither version nor audit is written."""
+        ...
+
+    async def read_audit(
+        self, limit: int, before: int | None = None, tenant: str | None = None
+    ) -> Sequence[AuditedEntry]:
+        """The newest entries before `before`, newest first; of one tenant, or all."""
+        ...

@@ -1,0 +1,1 @@
+INSERT INTO meta (name, value) VALUES ('controls_version', '0')
