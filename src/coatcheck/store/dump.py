@@ -30,6 +30,8 @@ class Kind(StrEnum):
     LEASE = "lease"
     DEADLINE = "deadline"
     OUTBOX = "outbox"
+    JOB_COST = "job_cost"
+    SPENDING = "spending"
 
     @property
     def rows_at_once(self) -> int:
@@ -72,6 +74,8 @@ COLUMNS: Mapping[Kind, Sequence[str]] = {
         "cancel_reason",
     ),
     Kind.DEADLINE: ("deadline_at", "job_id"),
+    Kind.JOB_COST: ("job_id", "kind", "charged", "spent", "attempt", "number", "window_ms", "window_at"),
+    Kind.SPENDING: ("tenant", "kind", "window_ms", "window_at", "operation", "charged", "spent"),
     Kind.OUTBOX: ("seq", "type", "job_id", "tenant", "operation", "version", "occurred_at", "correlation_id", "data"),
 }
 """What a record holds, in this order. Instants are ms since 1970, bodies bytes; flags are bool in every engine."""

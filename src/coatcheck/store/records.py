@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from coatcheck.core.costs import Millionths, Window
 from coatcheck.core.job import InstantMs, JobRecord, Progress
 from coatcheck.core.outcome import Outcome
 from coatcheck.core.policy import Policy
@@ -95,12 +96,16 @@ class ClaimRequest:
 
 
 class Claim(Struct, frozen=True):
-    """One attempt handed to a worker. `is_alone`: it must run in a runner of its own."""
+    """One attempt handed to a worker. `is_alone`: it must run in a runner of its own.
+
+    `ran_ms`: how long the attempts before it ran; only told where the operation's policy limits that.
+    """
 
     lease: Lease
     job: JobRecord
     payload: bytes
     is_alone: bool
+    ran_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +129,17 @@ class BeatAnswer(StrEnum):
     GO_ON = "go_on"
     CANCEL = "cancel"
     LOST = "lost"
+
+
+class Spending(Struct, frozen=True):
+    """Units of a kind that an attempt spends, counted in its tenant's `window` as well. `number` rises with every
+    spend of the attempt: a repeat of one that may have been stored has its number, and is counted once."""
+
+    lease: Lease
+    number: int
+    kind: str
+    units: Millionths
+    window: Window
 
 
 class Finishing(Struct, frozen=True):
@@ -245,6 +261,7 @@ class Prunable(StrEnum):
     JOBS = "jobs"
     TOMBSTONES = "tombstones"
     KEYS = "keys"
+    SPENDING = "spending"
 
 
 @dataclass(frozen=True, slots=True)

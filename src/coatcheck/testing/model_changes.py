@@ -5,6 +5,7 @@ from typing import assert_never
 
 from msgspec import structs
 
+from coatcheck.core.costs import SpendTotals
 from coatcheck.core.events import EventType
 from coatcheck.core.job import InstantMs, JobRecord, Progress
 from coatcheck.core.outcome import Lost
@@ -24,6 +25,7 @@ from coatcheck.store.records import (
     RedriveRefusal,
     Redriving,
     Replayed,
+    Spending,
     Submission,
     Tombstone,
 )
@@ -108,6 +110,11 @@ class Changes:
         job = self._state.holder(lease)
         return None if job is None else self._state.effects.setdefault((job.record.chain_id, name), value)
 
+    def spend(self, spending: Spending) -> SpendTotals | None:
+        """None: the lease is lost."""
+        job = self._state.holder(spending.lease)
+        return None if job is None else self._state.costs.spend(job.record, spending)
+
     def cancel(
         self, tenant: str, job_id: str, reason: str | None, now: InstantMs
     ) -> tuple[CancelDisposition, JobRecord] | Tombstone | None:
@@ -191,6 +198,8 @@ class Changes:
                 count = len(self._state.keys) - len(keys)
                 self._state.keys = keys
                 return count
+            case Prunable.SPENDING:
+                return self._state.costs.prune(now)
             case _:
                 assert_never(what)
 

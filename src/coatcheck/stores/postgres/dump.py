@@ -23,6 +23,8 @@ _READING = {
     Kind.LEASE: "dump_lease",
     Kind.DEADLINE: "dump_deadline",
     Kind.OUTBOX: "dump_outbox",
+    Kind.JOB_COST: "dump_job_cost",
+    Kind.SPENDING: "dump_spending",
 }
 # Nobody keeps a lease alive any more, so it has run out. Who waits for a turn is settled at the end.
 _OWN: Mapping[Kind, Mapping[str, Value]] = {Kind.LEASE: {"ends_at": 0}, Kind.TURN: {"is_waiting": True}}

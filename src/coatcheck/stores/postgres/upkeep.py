@@ -4,11 +4,13 @@ import math
 import secrets
 from collections.abc import Sequence
 
+from coatcheck.core import limits
 from coatcheck.core.job import InstantMs
 from coatcheck.core.outcome import Lost
 from coatcheck.core.policy import Policies
 from coatcheck.store.records import Promotion, Prunable
 from coatcheck.stores.postgres.claims import lease_and_job
+from coatcheck.stores.postgres.costs import ran_before_ms
 from coatcheck.stores.postgres.facet import Facet
 from coatcheck.stores.postgres.lease_watch import LeaseWatch
 from coatcheck.stores.postgres.queue import Turn, leave_turns, next_due_at, promote, take_waiting
@@ -22,6 +24,7 @@ _PRUNING = {
     Prunable.RESULTS: "delete_results",
     Prunable.TOMBSTONES: "delete_tombstones",
     Prunable.KEYS: "delete_keys",
+    Prunable.SPENDING: "delete_spending",
 }
 
 
@@ -68,7 +71,8 @@ class Sweeping(Facet):
         if what is Prunable.JOBS:
             return await self._transactions.run(lambda transaction: _prune_jobs(transaction, now, limit))
         statement = _PRUNING[what]
-        return await self._transactions.run(lambda transaction: transaction.run(statement, now, limit))
+        latest = now - limits.SPENDING_KEPT_S * 1000 if what is Prunable.SPENDING else now
+        return await self._transactions.run(lambda transaction: transaction.run(statement, latest, limit))
 
 
 async def _rescue(
@@ -76,10 +80,13 @@ async def _rescue(
 ) -> int:
     endings = Endings(transaction)
     rows = await transaction.rows("rescue_leases", lease_now, limit)
-    for row in rows:
-        lease, fixed = lease_and_job(row)
+    leases = [lease_and_job(row) for row in rows]
+    timed = [lease.job_id for lease, _ in leases if policies.of(lease.operation).processing_max_s is not None]
+    earlier_ms = await ran_before_ms(transaction, timed)
+    for lease, fixed in leases:
         jitter = secrets.randbits(_JITTER_BITS) / (1 << _JITTER_BITS)
-        settling = Settling(Lost(is_blamed=True, is_suspect=False), policies.of(lease.operation), jitter)
+        lost, policy = Lost(is_blamed=True, is_suspect=False), policies.of(lease.operation)
+        settling = Settling(lost, policy, jitter, earlier_ms.get(lease.job_id, 0))
         endings.settle_lease(lease, fixed, settling, now)
         transaction.fault_point("reap-updated")
     await endings.write()

@@ -23,6 +23,8 @@ _READING = {
     Kind.LEASE: "dump_lease",
     Kind.DEADLINE: "dump_deadline",
     Kind.OUTBOX: "dump_outbox",
+    Kind.JOB_COST: "dump_job_cost",
+    Kind.SPENDING: "dump_spending",
 }
 _WRITING = {
     Kind.JOB: "load_job",
@@ -38,6 +40,8 @@ _WRITING = {
     Kind.LEASE: "load_lease",
     Kind.DEADLINE: "load_deadline",
     Kind.OUTBOX: "load_outbox",
+    Kind.JOB_COST: "load_job_cost",
+    Kind.SPENDING: "load_spending",
 }
 
 

@@ -5,6 +5,7 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from coatcheck.core import limits
 from coatcheck.core.job import InstantMs
 from coatcheck.core.outcome import Lost
 from coatcheck.core.policy import Policies
@@ -22,6 +23,7 @@ _PRUNING = {
     Prunable.RESULTS: "delete_results",
     Prunable.TOMBSTONES: "delete_tombstones",
     Prunable.KEYS: "delete_keys",
+    Prunable.SPENDING: "delete_spending",
 }
 
 
@@ -98,7 +100,8 @@ class Sweeping(Facet):
         if what is Prunable.JOBS:
             return await self._writer.run(lambda transaction: _prune_jobs(transaction, now, limit))
         statement = _PRUNING[what]
-        return await self._writer.run(lambda transaction: transaction.run(statement, now=now, limit=limit))
+        latest = now - limits.SPENDING_KEPT_S * 1000 if what is Prunable.SPENDING else now
+        return await self._writer.run(lambda transaction: transaction.run(statement, now=latest, limit=limit))
 
 
 def _rescue(

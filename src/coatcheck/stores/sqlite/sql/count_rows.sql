@@ -12,4 +12,6 @@ SELECT
     (SELECT count(*) FROM scheduled),
     (SELECT count(*) FROM lease),
     (SELECT count(*) FROM deadline),
-    (SELECT count(*) FROM outbox)
+    (SELECT count(*) FROM outbox),
+    (SELECT count(*) FROM job_cost),
+    (SELECT count(*) FROM spending)
