@@ -197,6 +197,23 @@ _KINDS = (
         "Use a new key for new work, and repeat the very same body to retry.",
     ),
     ProblemKind(
+        "rate-limited",
+        (429,),
+        "The tenant hands in work too fast",
+        "The tenant has handed in as many jobs as its rate allows for now. Nothing was accepted, and the idempotency "
+        "key is still free.",
+        "Wait as long as Retry-After says and send the request again, with the same idempotency key; RateLimit on "
+        "every answer says how many may still come at once.",
+    ),
+    ProblemKind(
+        "polling-too-fast",
+        (429,),
+        "The tenant reads its jobs too often",
+        "The tenant has asked for its jobs as often as its rate of reads allows for now. The jobs themselves go on.",
+        "Wait as long as Retry-After says. Follow the Retry-After of each job, or let `Prefer: wait` or a stream tell "
+        "of its end: each counts as one read.",
+    ),
+    ProblemKind(
         "headers-too-large",
         (431,),
         "The request headers are too large",
