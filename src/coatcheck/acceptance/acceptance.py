@@ -20,9 +20,7 @@ from coatcheck.store.records import Accepted, Disposition, Submission
 class Acceptance:
     """Lets admitted submissions through the gate, gives them their ids and stores them."""
 
-    def __init__(
-        self, store: AcceptanceStore, clock: Clock, gate: Gate, fault_point: FaultPoint = no_fault
-    ) -> None:
+    def __init__(self, store: AcceptanceStore, clock: Clock, gate: Gate, fault_point: FaultPoint = no_fault) -> None:
         self._store = store
         self._clock = clock
         self._gate = gate

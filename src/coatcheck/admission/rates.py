@@ -61,7 +61,7 @@ class Rates:
     def __init__(self, book: Callable[[], LimitBook], buckets: Buckets) -> None:
         self._book = book
         self._buckets = buckets
-        self._planned_for = book()
+        self._planned_for: LimitBook | None = None
         self._plans: dict[tuple[str, str, str], _Plan] = {}
 
     def has(self, rule: RateRule) -> bool:
@@ -152,5 +152,5 @@ def _in_words(draw: Draw) -> str:
 
 
 def _whole_s(seconds: float) -> int:
-    """Seconds as advice: rounded up, so that whoever follows it comes late rather than early."""
-    return limits.RATE_RETRY_AFTER_S_MAX if math.isinf(seconds) else max(1, math.ceil(seconds))
+    """Seconds as advice: rounded up, so that whoever follows it comes late rather than early, but for ages."""
+    return max(1, math.ceil(min(seconds, limits.RATE_RETRY_AFTER_S_MAX)))

@@ -34,7 +34,7 @@ class BucketSize(NamedTuple):
 
     def missing_after(self, missing: float, passed_s: float) -> float:
         """What is missing once some time has passed; a size that was changed meanwhile holds for all of it."""
-        return min(max(missing - max(passed_s, 0.0) * self.rate, 0.0), self.burst)
+        return max(min(missing, self.burst) - max(passed_s, 0.0) * self.rate, 0.0)
 
     def allows(self, missing: float) -> bool:
         """Whether there is a token."""

@@ -17,6 +17,7 @@ from coatcheck.http.services import HttpServices
 from coatcheck.http.status import ReadStatus
 from coatcheck.http.submit import Submit
 
+
 @dataclass(frozen=True, slots=True)
 class Resource:
     """One kind of URL: its route as metrics and documents name it, and what answers each method."""

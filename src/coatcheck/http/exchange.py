@@ -21,7 +21,8 @@ class ClientGone(Exception):
 class Exchange:
     """A request on its way to its answer. `route` and `status` are for the metrics; status 0: not answered.
 
-    `rate_fields`: what every answer of it says of the tenant's rates. `has_stalled`: the body did not come in time, and nobody waits for the rest of it.
+    `rate_fields`: what its answer says of the tenant's rates.
+    `has_stalled`: the body did not come in time, and nobody waits for the rest of it.
     """
 
     __slots__ = (

@@ -1,4 +1,4 @@
-"""Reads of jobs, each of which counts once where a tenant's reads are limited: held answers, streams and 304 as well."""
+"""Reads of jobs. Each counts once where a tenant's reads are limited, held answers, streams and 304 included."""
 
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
