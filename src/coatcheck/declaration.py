@@ -35,6 +35,8 @@ class PolicyOptions(TypedDict, total=False):
     concurrency: attempts running at once over all workers of the store (None). priorities: the range a client may
     ask for, lower first ((0, 9)). runs_in: "loop" for `async def`, "thread" for `def`, or "process" for a process of
     the job's own. spend_max: the units that a job may spend, by kind ({"calls": 20}; none).
+    tenant_submit_rate, submit_rate: jobs a second that each tenant, or all together, may hand in (None);
+    tenant_submit_burst, submit_burst: how many at once after a pause (a second's worth).
     """
 
     max_attempts: int
@@ -53,6 +55,10 @@ class PolicyOptions(TypedDict, total=False):
     priorities: tuple[int, int]
     runs_in: Literal["loop", "thread", "process"]
     spend_max: Mapping[str, float]
+    tenant_submit_rate: float | None
+    tenant_submit_burst: float | None
+    submit_rate: float | None
+    submit_burst: float | None
 
 
 def policy_from(options: PolicyOptions, is_async: bool) -> Policy:
@@ -96,6 +102,13 @@ def _whole(least: int, most: int) -> Callable[[Any], int]:
         return value
 
     return read
+
+
+def _amount(value: Any) -> float:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not is_number or not 0 <= value <= limits.RATE_MAX:
+        raise ValueError(f"{value!r} is not a number from 0 to {limits.RATE_MAX}")
+    return float(value)
 
 
 def _positive(value: Duration) -> float:
@@ -156,4 +169,8 @@ _READERS: dict[str, tuple[str | None, Callable[[Any], Any]]] = {
     "priorities": (None, _priorities),
     "runs_in": ("runs_in", RunsIn),
     "spend_max": ("spend_max", costs.amounts),
+    "tenant_submit_rate": ("tenant_submit_rate", _optional(_amount)),
+    "tenant_submit_burst": ("tenant_submit_burst", _optional(_amount)),
+    "submit_rate": ("submit_rate", _optional(_amount)),
+    "submit_burst": ("submit_burst", _optional(_amount)),
 }
