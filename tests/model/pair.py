@@ -194,7 +194,9 @@ class Pair:
         same(answer, self.model.find_effect(lease, name), "find_effect")
 
     async def spend(self, via: int, spending: Spending) -> None:
-        predicted = self._changes.spend(spending)
+        state = self.model.state
+        job = state.holder(spending.lease)
+        predicted = None if job is None else state.costs.spend(job.record, spending)
         answer: SpendTotals | None = None
         try:
             answer = await self.store(via).spend(spending)

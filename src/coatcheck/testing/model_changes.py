@@ -5,7 +5,6 @@ from typing import assert_never
 
 from msgspec import structs
 
-from coatcheck.core.costs import SpendTotals
 from coatcheck.core.events import EventType
 from coatcheck.core.job import InstantMs, JobRecord, Progress
 from coatcheck.core.outcome import Lost
@@ -25,7 +24,6 @@ from coatcheck.store.records import (
     RedriveRefusal,
     Redriving,
     Replayed,
-    Spending,
     Submission,
     Tombstone,
 )
@@ -109,11 +107,6 @@ class Changes:
         """None: the lease is lost."""
         job = self._state.holder(lease)
         return None if job is None else self._state.effects.setdefault((job.record.chain_id, name), value)
-
-    def spend(self, spending: Spending) -> SpendTotals | None:
-        """None: the lease is lost."""
-        job = self._state.holder(spending.lease)
-        return None if job is None else self._state.costs.spend(job.record, spending)
 
     def cancel(
         self, tenant: str, job_id: str, reason: str | None, now: InstantMs
