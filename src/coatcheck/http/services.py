@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from coatcheck.acceptance.acceptance import Acceptance
+from coatcheck.admission.directory import Directory
 from coatcheck.app import App
 from coatcheck.completion.estimates import Estimates
 from coatcheck.completion.watch import JobWatch
@@ -24,5 +25,6 @@ class HttpServices:
     estimates: Estimates
     metrics: Metrics
     settings: Settings
+    directory: Directory
     draining: DrainState
     fault_point: FaultPoint = no_fault

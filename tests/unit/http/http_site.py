@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field
 from starlette.types import ASGIApp, Message
 
 from coatcheck.acceptance.acceptance import Acceptance
+from coatcheck.admission.directory import Directory
 from coatcheck.app import App
 from coatcheck.completion.estimates import Estimates
 from coatcheck.completion.watch import JobWatch
@@ -117,6 +118,7 @@ async def open_site(folder: Path, settings: Mapping[str, Any] | None = None) -> 
         estimates=estimates,
         metrics=metrics,
         settings=Settings(**(settings or {})),
+        directory=Directory(store, clock, {}),
         draining=DrainState(),
         fault_point=faults,
     )
