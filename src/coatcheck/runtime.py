@@ -14,8 +14,11 @@ from typing import Protocol
 from starlette.types import ASGIApp
 
 from coatcheck.acceptance.acceptance import Acceptance
+from coatcheck.admission.buckets import LocalBuckets
 from coatcheck.admission.directory import Directory
+from coatcheck.admission.gate import Gate
 from coatcheck.admission.limit_defaults import limit_defaults
+from coatcheck.admission.rates import Rates
 from coatcheck.app import App
 from coatcheck.completion.estimates import Estimates, RetryBounds
 from coatcheck.completion.events.channel import ChannelRefused
@@ -86,7 +89,8 @@ class Runtime:
         self._app_ref = _checked_ref(app, app_ref) if "worker" in settings.roles else ""
         self.store: Store = self._make_store()
         self.directory = Directory(self.store, self.clock, limit_defaults(settings, app))
-        self.acceptance = Acceptance(self.store, self.clock, self._fault_point)
+        self._rates = Rates(lambda: self.directory.book, LocalBuckets(self.clock))
+        self.acceptance = Acceptance(self.store, self.clock, Gate(self._rates), self._fault_point)
         self._watch = JobWatch(self.store, self.clock)
         bounds = RetryBounds(settings.retry_after_min_s, settings.retry_after_max_s)
         self._estimates = Estimates(self.store, self.clock, bounds)
@@ -129,6 +133,7 @@ class Runtime:
                 settings=self.settings,
                 directory=self.directory,
                 draining=self.draining,
+                rates=self._rates,
                 fault_point=self._fault_point,
             )
         )

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from coatcheck.acceptance.acceptance import Acceptance
 from coatcheck.admission.directory import Directory
+from coatcheck.admission.rates import Rates
 from coatcheck.app import App
 from coatcheck.completion.estimates import Estimates
 from coatcheck.completion.watch import JobWatch
@@ -27,4 +28,5 @@ class HttpServices:
     settings: Settings
     directory: Directory
     draining: DrainState
+    rates: Rates
     fault_point: FaultPoint = no_fault
