@@ -193,6 +193,9 @@ class Changes:
                 return count
             case Prunable.SPENDING:
                 return self._state.costs.prune(now)
+            case Prunable.API_KEYS | Prunable.AUDIT:
+                # What operators leave behind; nobody in the model operates.
+                return 0
             case _:
                 assert_never(what)
 

@@ -5,7 +5,6 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from coatcheck.core import limits
 from coatcheck.core.job import InstantMs
 from coatcheck.core.outcome import Lost
 from coatcheck.core.policy import Policies
@@ -24,6 +23,8 @@ _PRUNING = {
     Prunable.TOMBSTONES: "delete_tombstones",
     Prunable.KEYS: "delete_keys",
     Prunable.SPENDING: "delete_spending",
+    Prunable.API_KEYS: "delete_api_keys",
+    Prunable.AUDIT: "delete_audit",
 }
 
 
@@ -99,9 +100,8 @@ class Sweeping(Facet):
     async def prune_expired(self, what: Prunable, now: InstantMs, limit: int) -> int:
         if what is Prunable.JOBS:
             return await self._writer.run(lambda transaction: _prune_jobs(transaction, now, limit))
-        statement = _PRUNING[what]
-        latest = now - limits.SPENDING_KEPT_S * 1000 if what is Prunable.SPENDING else now
-        return await self._writer.run(lambda transaction: transaction.run(statement, now=latest, limit=limit))
+        statement, before = _PRUNING[what], now - what.kept_ms
+        return await self._writer.run(lambda transaction: transaction.run(statement, now=before, limit=limit))
 
 
 def _rescue(

@@ -14,4 +14,9 @@ SELECT
     (SELECT count(*) FROM deadline),
     (SELECT count(*) FROM outbox),
     (SELECT count(*) FROM job_cost),
-    (SELECT count(*) FROM spending)
+    (SELECT count(*) FROM spending),
+    (SELECT count(*) FROM tenant),
+    (SELECT count(*) FROM api_key),
+    (SELECT count(*) FROM limit_override),
+    (SELECT count(*) FROM operation_mode),
+    (SELECT count(*) FROM audit)
