@@ -6,7 +6,7 @@ A job that has spent more than it may is stopped; what it spent stays counted.
 import asyncio
 
 from coatcheck.core.backoff import Backoff
-from coatcheck.core.costs import DEFAULT_WINDOW_S, SpendTotals, left_for, millionths, units_of, window_of
+from coatcheck.core.costs import DEFAULT_WINDOW_S, SpendTotals, left_after, millionths, units_of, window_of
 from coatcheck.core.errors import ErrorInfo
 from coatcheck.execution.escalation import Escalation
 from coatcheck.execution.frames import SpendAnswer, SpendAsk
@@ -51,7 +51,7 @@ class Spends:
             # Numbers must come to the store in their order: an earlier one than the last is taken for a repeat.
             attempt.spends += 1
             totals = await self._count(attempt, self._spending(attempt, ask))
-        left = None if totals is None else left_for(ask.kind, attempt.policy.spend_max.get(ask.kind), totals)
+        left = None if totals is None else left_after(ask.kind, attempt.policy.spend_max.get(ask.kind), (), totals)
         if isinstance(left, ErrorInfo):
             self._log.warning("overspent", kind=ask.kind, code=left.code, detail=left.detail, **attempt.log_fields())
             self._escalation.exceed(attempt, left)
