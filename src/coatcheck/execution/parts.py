@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from coatcheck.admission.directory import Directory
+from coatcheck.admission.budgets import Budgets
 from coatcheck.app import App
 from coatcheck.core.backoff import Backoff
 from coatcheck.core.faults import FaultPoint, no_fault
@@ -56,3 +57,4 @@ class WorkerParts:
     clock: Clock
     directory: Directory
     fault_point: FaultPoint = no_fault
+    budgets: Budgets = field(default_factory=Budgets)

@@ -46,7 +46,10 @@ class AcceptanceStore(Protocol):
     """For acceptance: the one commit before a 202."""
 
     async def accept_job(self, submission: Submission) -> Disposition:
-        """Store a new job with its key, or find the job its key stands for. Nothing is written unless Accepted."""
+        """Store a new job with its key, or find the job its key stands for. Nothing is written unless Accepted.
+
+        Its charges are made in the same commit: what is charged never exceeds a budget.
+        """
         ...
 
 

@@ -1,6 +1,6 @@
 """The frozen records the store's verbs take and return; those made for every job are structs, which cost less."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
@@ -8,7 +8,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from coatcheck.core import limits
-from coatcheck.core.costs import Millionths, Window
+from coatcheck.core.costs import Charge, Millionths, OverBudget, Purse, Window
 from coatcheck.core.job import InstantMs, JobRecord, Progress
 from coatcheck.core.outcome import Outcome
 from coatcheck.core.policy import Policy
@@ -27,7 +27,10 @@ class IdempotencyKey(Struct, frozen=True):
 
 
 class Submission(Struct, frozen=True):
-    """A valid request on its way to its one commit. `payload` is the body as received: UTF-8 JSON."""
+    """A valid request on its way to its one commit. `payload` is the body as received: UTF-8 JSON.
+
+    `charges`: what its job costs the tenant, with the budgets into which that has to fit.
+    """
 
     job_id: str
     tenant: str
@@ -42,11 +45,19 @@ class Submission(Struct, frozen=True):
     correlation_id: str
     traceparent: str | None = None
     key: IdempotencyKey | None = None
+    charges: tuple[Charge, ...] = ()
 
     @property
     def is_delayed(self) -> bool:
         """Whether the job may not start at once."""
         return self.available_at > self.created_at
+
+
+def purses_of(submission: Submission) -> Iterator[Purse]:
+    """What has to be known of budgets before it can be accepted."""
+    for charge in submission.charges:
+        for cap in charge.caps:
+            yield submission.tenant, charge.kind, charge.window, cap.operation
 
 
 class Accepted(Struct, frozen=True):
@@ -73,7 +84,7 @@ class KeyOfExpiredJob(Struct, frozen=True):
     job_id: str
 
 
-Disposition: TypeAlias = Accepted | Replayed | KeyConflict | KeyOfExpiredJob
+Disposition: TypeAlias = Accepted | Replayed | KeyConflict | KeyOfExpiredJob | OverBudget
 
 # --- claims -----------------------------------------------------------------------------------------------
 

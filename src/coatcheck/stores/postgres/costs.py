@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 
 from coatcheck.core import limits
-from coatcheck.core.costs import SpendTotals
+from coatcheck.core.costs import Purses, SpendTotals, Window
 from coatcheck.store.errors import LeaseLost
-from coatcheck.store.records import Spending
+from coatcheck.store.records import Spending, Submission, purses_of
 from coatcheck.stores.postgres.facet import Facet
+from coatcheck.stores.postgres.rows import columns
 from coatcheck.stores.postgres.transaction import Transaction
 
 
@@ -24,6 +25,31 @@ async def ran_before_ms(transaction: Transaction, job_ids: Sequence[str]) -> dic
     """How long earlier attempts of these jobs ran; no entry for a job that had none."""
     rows = await transaction.rows("ran_before", job_ids) if job_ids else ()
     return {job_id: ran_ms for job_id, ran_ms in rows}  # noqa: C416 - a row is no tuple
+
+
+async def read_purses(transaction: Transaction, submissions: Sequence[Submission]) -> Purses:
+    """What is used of every budget that one of these meets."""
+    wanted = {purse for submission in submissions for purse in purses_of(submission)}
+    rows = [(tenant, kind, *window, operation) for tenant, kind, window, operation in sorted(wanted)]
+    found = await transaction.rows("used_of_budgets", *columns(rows, 5)) if rows else ()
+    return Purses({(row[0], row[1], Window(row[2], row[3]), row[4]): row[5] for row in found})
+
+
+async def charge(transaction: Transaction, submissions: Sequence[Submission]) -> None:
+    """Charge the tenants of submissions that are accepted, as this transaction has found that they may be."""
+    rows = [
+        (one.job_id, one.tenant, one.operation, each.kind, each.units, each.window.length_ms, each.window.began_at)
+        for one in submissions
+        for each in one.charges
+    ]
+    if rows:
+        await transaction.run("charge", *columns(rows, 7), limits.SPENT_MILLIONTHS_MAX)
+
+
+async def give_back(transaction: Transaction, job_ids: Sequence[str]) -> None:
+    """Give tenants back what jobs were charged that end without ever having started."""
+    if job_ids:
+        await transaction.run("give_back", job_ids)
 
 
 async def spend_all(transaction: Transaction, spendings: Sequence[Spending]) -> Sequence[SpendTotals | None]:
