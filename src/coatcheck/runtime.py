@@ -15,6 +15,7 @@ from starlette.types import ASGIApp
 
 from coatcheck.acceptance.acceptance import Acceptance
 from coatcheck.admission.buckets import LocalBuckets
+from coatcheck.admission.directory import Directory
 from coatcheck.admission.gate import Gate
 from coatcheck.admission.limit_defaults import limit_defaults
 from coatcheck.admission.rates import Rates
@@ -27,7 +28,6 @@ from coatcheck.completion.relay import Relay, RelayParts
 from coatcheck.completion.watch import JobWatch
 from coatcheck.core.faults import FaultPoint, no_fault
 from coatcheck.core.job import JobRecord
-from coatcheck.core.quotas import LimitBook
 from coatcheck.execution.parts import WorkerParts, WorkerSettings
 from coatcheck.execution.runner_process import RunnerFailed
 from coatcheck.execution.worker import Worker
@@ -40,7 +40,7 @@ from coatcheck.settings import Settings
 from coatcheck.store.clock import Clock, Machine, SystemClock
 from coatcheck.store.contract import Store
 from coatcheck.store.errors import StoreRefused, StoreUnavailable
-from coatcheck.store.records import RedriveRefusal, Redriving
+from coatcheck.store.records import RedriveRefusal, Redriving, WakeUp, WakeUpKind
 from coatcheck.stores.postgres.config import PostgresConfig
 from coatcheck.stores.postgres.database_wall import DatabaseWall
 from coatcheck.stores.sqlite.clock_file import ClockFile
@@ -89,9 +89,9 @@ class Runtime:
         self._fault_point = fault_point_of(settings, fault_point)
         self._app_ref = _checked_ref(app, app_ref) if "worker" in settings.roles else ""
         self.store: Store = self._make_store()
-        book = LimitBook(limit_defaults(settings, app))
+        self.directory = Directory(self.store, self.clock, limit_defaults(settings, app))
         self._buckets = self._make_buckets()
-        self._rates = Rates(lambda: book, self._buckets)
+        self._rates = Rates(lambda: self.directory.book, self._buckets)
         self.acceptance = Acceptance(self.store, self.clock, Gate(self._rates), self._fault_point)
         self._watch = JobWatch(self.store, self.clock)
         bounds = RetryBounds(settings.retry_after_min_s, settings.retry_after_max_s)
@@ -100,6 +100,7 @@ class Runtime:
         self._relay: Relay | None = None
         self._upkeep: Upkeep | None = None
         self._is_open = False
+        self._unlisten: Callable[[], None] = lambda: None
         self.draining.on_begin(self._watch.stop)
 
     async def start(self) -> None:
@@ -111,6 +112,8 @@ class Runtime:
         try:
             await self.store.open()
             self._is_open = True
+            self._unlisten = self.store.listen(self._hear)
+            await self.directory.start()
             if isinstance(self._buckets, SharedBuckets):
                 self._buckets.start()
             await self._start_roles()
@@ -132,6 +135,7 @@ class Runtime:
                 estimates=self._estimates,
                 metrics=self.metrics,
                 settings=self.settings,
+                directory=self.directory,
                 draining=self.draining,
                 rates=self._rates,
                 fault_point=self._fault_point,
@@ -178,11 +182,17 @@ class Runtime:
                 await _end(part)
         self._worker = self._relay = self._upkeep = None
         await self._estimates.close()
+        self._unlisten()
+        await _end(self.directory)
         if isinstance(self._buckets, SharedBuckets):
             await _end(self._buckets)
         if self._is_open:
             self._is_open = False
             await self.store.close()
+
+    def _hear(self, wake_up: WakeUp) -> None:
+        if wake_up.kind is WakeUpKind.CONTROLS:
+            self.directory.wake()
 
     def _make_store(self) -> Store:
         settings = self.settings
@@ -265,6 +275,7 @@ class Runtime:
             ),
             metrics=self.metrics,
             clock=self.clock,
+            directory=self.directory,
             fault_point=self._fault_point,
         )
 
