@@ -7,7 +7,7 @@ from pydantic_settings import NoDecode
 
 from coatcheck.core import limits
 from coatcheck.core.costs import Budget, declared_budgets
-from coatcheck.setting_values import RATES, listed, setting
+from coatcheck.setting_values import RATES, LimitsUrl, listed, secret, setting
 
 _RATE = f"a number a second from 0 to {limits.RATE_MAX:,}"
 _BURST = f"a number from 0 to {limits.RATE_MAX:,}"
@@ -45,6 +45,7 @@ class AdmissionSettings(BaseModel):
     submit_rate: Amount | None = _limit(
         _RATE, "Jobs that all tenants together may hand in a second; more are answered 503.", 2000
     )
+    submit_burst: Amount | None = _burst("Jobs that all tenants together may hand in at once after a pause.", 4000)
     budgets: BudgetTexts = setting(
         (),
         RATES,
@@ -53,4 +54,11 @@ class AdmissionSettings(BaseModel):
         " other from 1970-01-01T00:00:00Z on.",
         "10000 tokens / 1d, 500 calls / 1h",
     )
-    submit_burst: Amount | None = _burst("Jobs that all tenants together may hand in at once after a pause.", 4000)
+    limits_store: LimitsUrl | None = secret(
+        None,
+        RATES,
+        "redis://host:port, rediss://host:port, or unix:///path of a socket",
+        "A Valkey or Redis server on which all processes share the rates. Without it, or while it is away, each process"
+        " counts for itself. Needs coatcheck[valkey].",
+        "redis://:password@valkey.internal:6379/0",
+    )

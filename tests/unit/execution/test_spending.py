@@ -77,7 +77,7 @@ async def test_what_was_spent_before_a_crash_is_spent(world: ExecutionWorld) -> 
 async def test_a_spend_waits_for_a_store_that_is_away_and_is_counted_once(tmp_path: Path) -> None:
     store = await open_store(tmp_path)
     flaky = FlakyStore(store)
-    worker = make_worker(flaky, Metrics())
+    worker = make_worker(store, Metrics(), in_front=flaky)
     world = ExecutionWorld(store, worker, Metrics(), tmp_path)
     flaky.refusals["spend"] = 3
     try:
