@@ -8,10 +8,10 @@ from typing import Any, Unpack, assert_never
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from coatcheck.admission.calls import SubmitOptions, admit_call
+from coatcheck.admission.identity import DEFAULT_TENANT
 from coatcheck.app import App
 from coatcheck.core.job import JobRecord
 from coatcheck.core.problems import Refused
-from coatcheck.http.identity import DEFAULT_TENANT
 from coatcheck.observe.logs import configure_logging
 from coatcheck.runtime import Runtime
 from coatcheck.serving import run_until_stopped

@@ -44,6 +44,8 @@ def client(settings: Settings | None = None, mount: str = "") -> httpx.AsyncClie
         watch=SimpleNamespace(stop=lambda: None),
         store=SimpleNamespace(clock=None),
         fault_point=no_fault,
+        authentication=None,
+        views=None,
     )
     asgi = build_asgi(cast("HttpServices", services))
     app = Starlette(routes=[Mount(mount, asgi)]) if mount else asgi
