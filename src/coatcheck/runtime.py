@@ -14,7 +14,15 @@ from typing import Protocol
 from starlette.types import ASGIApp
 
 from coatcheck.acceptance.acceptance import Acceptance
+from coatcheck.admission.authentication import Authentication
+from coatcheck.admission.buckets import LocalBuckets
+from coatcheck.admission.directory import Directory
+from coatcheck.admission.gate import Gate
+from coatcheck.admission.key_sets import KeySetUnavailable
+from coatcheck.admission.limit_defaults import limit_defaults
+from coatcheck.admission.rates import Rates
 from coatcheck.app import App
+from coatcheck.authenticating import ExtraMissing, make_authentication
 from coatcheck.completion.estimates import Estimates, RetryBounds
 from coatcheck.completion.events.channel import ChannelRefused
 from coatcheck.completion.events.file import FileChannel
@@ -34,7 +42,7 @@ from coatcheck.settings import Settings
 from coatcheck.store.clock import Clock, Machine, SystemClock
 from coatcheck.store.contract import Store
 from coatcheck.store.errors import StoreRefused, StoreUnavailable
-from coatcheck.store.records import RedriveRefusal, Redriving
+from coatcheck.store.records import RedriveRefusal, Redriving, WakeUp, WakeUpKind
 from coatcheck.stores.postgres.config import PostgresConfig
 from coatcheck.stores.postgres.database_wall import DatabaseWall
 from coatcheck.stores.sqlite.clock_file import ClockFile
@@ -83,15 +91,21 @@ class Runtime:
         self._fault_point = fault_point_of(settings, fault_point)
         self._app_ref = _checked_ref(app, app_ref) if "worker" in settings.roles else ""
         self.store: Store = self._make_store()
-        self.acceptance = Acceptance(self.store, self.clock, self._fault_point)
+        self.directory = Directory(self.store, self.clock, limit_defaults(settings, app))
+        self._rates = Rates(lambda: self.directory.book, LocalBuckets(self.clock))
+        self.acceptance = Acceptance(self.store, self.clock, Gate(self._rates), self._fault_point)
         self._watch = JobWatch(self.store, self.clock)
         bounds = RetryBounds(settings.retry_after_min_s, settings.retry_after_max_s)
         self._estimates = Estimates(self.store, self.clock, bounds)
+        self._authentication = _made_authentication(settings, self.store, self.directory, self.clock)
         self._worker: Worker | None = None
         self._relay: Relay | None = None
         self._upkeep: Upkeep | None = None
         self._is_open = False
+        self._unlisten: Callable[[], None] = lambda: None
         self.draining.on_begin(self._watch.stop)
+        # A wait may be somebody's whose key was just revoked.
+        self.directory.on_change(self._watch.wake_all)
 
     async def start(self) -> None:
         """Open the store and begin every role but the API, which begins when its ASGI app is called.
@@ -102,7 +116,12 @@ class Runtime:
         try:
             await self.store.open()
             self._is_open = True
+            self._unlisten = self.store.listen(self._hear)
+            await self.directory.start()
             await self._start_roles()
+        except KeySetUnavailable as error:
+            await self._end_parts()
+            raise StartRefused(f"jwt_keys: {error}.") from error
         except (StoreRefused, StoreUnavailable, ChannelRefused, RunnerFailed) as error:
             await self._end_parts()
             raise StartRefused(str(error)) from error
@@ -121,8 +140,11 @@ class Runtime:
                 estimates=self._estimates,
                 metrics=self.metrics,
                 settings=self.settings,
+                directory=self.directory,
                 draining=self.draining,
+                rates=self._rates,
                 fault_point=self._fault_point,
+                authentication=self._authentication,
             )
         )
 
@@ -148,6 +170,8 @@ class Runtime:
 
     async def _start_roles(self) -> None:
         roles = self.settings.roles
+        if "api" in roles:
+            await self._authentication.start()
         if "upkeep" in roles:
             self._upkeep = Upkeep(self._upkeep_parts())
             self._upkeep.start()
@@ -166,9 +190,16 @@ class Runtime:
                 await _end(part)
         self._worker = self._relay = self._upkeep = None
         await self._estimates.close()
+        await _end(self._authentication)
+        self._unlisten()
+        await _end(self.directory)
         if self._is_open:
             self._is_open = False
             await self.store.close()
+
+    def _hear(self, wake_up: WakeUp) -> None:
+        if wake_up.kind is WakeUpKind.CONTROLS:
+            self.directory.wake()
 
     def _make_store(self) -> Store:
         settings = self.settings
@@ -238,8 +269,16 @@ class Runtime:
             ),
             metrics=self.metrics,
             clock=self.clock,
+            directory=self.directory,
             fault_point=self._fault_point,
         )
+
+
+def _made_authentication(settings: Settings, store: Store, directory: Directory, clock: Clock) -> Authentication:
+    try:
+        return make_authentication(settings, store, directory, clock)
+    except ExtraMissing as error:
+        raise StartRefused(str(error)) from error
 
 
 def _make_clock(settings: Settings, wall: DatabaseWall) -> Clock:

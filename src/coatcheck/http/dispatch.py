@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from coatcheck.app import Operation
 from coatcheck.http.access import CANCEL, METRICS, OPEN, READ, SUBMIT, VIEW, Access
@@ -12,6 +12,7 @@ from coatcheck.http.doorkeeper import Doorkeeper
 from coatcheck.http.exchange import Exchange
 from coatcheck.http.health import Health
 from coatcheck.http.lists import ALL_JOBS_PATH, ListAttempts, ListJobs
+from coatcheck.http.reads import Answerer, CountedRead
 from coatcheck.http.refusals import method_not_allowed
 from coatcheck.http.result import ReadResult
 from coatcheck.http.room import Room
@@ -19,8 +20,6 @@ from coatcheck.http.services import HttpServices
 from coatcheck.http.status import ReadStatus
 from coatcheck.http.submit import Submit
 from coatcheck.http.views import BeginViewSession, MakeViewToken
-
-Answerer: TypeAlias = Callable[[Exchange], Awaitable[None]]
 
 
 class Method(NamedTuple):
@@ -75,12 +74,12 @@ class Resources:
     def _add_service_routes(self) -> None:
         health = Health(self._services)
         routes = {
-            "/livez": Method(health.live, OPEN),
-            "/readyz": Method(health.ready, OPEN),
-            "/metrics": Method(health.metrics, METRICS),
-            ALL_JOBS_PATH: Method(ListJobs(self._services), READ),
+            "/livez": _reading(health.live, OPEN),
+            "/readyz": _reading(health.ready, OPEN),
+            "/metrics": _reading(health.metrics, METRICS),
+            ALL_JOBS_PATH: self._reading_jobs(ListJobs(self._services), READ),
         }
-        self._exact.update({path: Resource(path, _reading(*method)) for path, method in routes.items()})
+        self._exact.update({path: Resource(path, methods) for path, methods in routes.items()})
 
     def _add_operation(self, operation: Operation) -> None:
         services, path, job_path = self._services, operation.path, operation.path + "/{id}"
@@ -88,12 +87,13 @@ class Resources:
         def bound(answerer: Callable[[Exchange, Operation], Awaitable[None]]) -> Answerer:
             return lambda exchange: answerer(exchange, operation)
 
-        collection = {"POST": Method(bound(self._submit), SUBMIT), **_reading(bound(ListJobs(services)), READ)}
-        job = {"DELETE": Method(bound(Erase(services)), CANCEL), **_reading(bound(self._read), VIEW)}
+        collection = {"POST": Method(bound(self._submit), SUBMIT)}
+        collection |= self._reading_jobs(bound(ListJobs(services)), READ)
+        job = {"DELETE": Method(bound(Erase(services)), CANCEL), **self._reading_jobs(bound(self._read), VIEW)}
         parts = {
-            "result": _reading(bound(ReadResult(services)), VIEW),
+            "result": self._reading_jobs(bound(ReadResult(services)), VIEW),
             "cancel": {"POST": Method(bound(Cancel(services)), CANCEL)},
-            "attempts": _reading(bound(ListAttempts(services)), VIEW),
+            "attempts": self._reading_jobs(bound(ListAttempts(services)), VIEW),
         }
         views = services.views
         if views is not None:
@@ -104,6 +104,9 @@ class Resources:
         self._parts[path] = {
             name: Resource(f"{job_path}/{name}", methods, operation) for name, methods in parts.items()
         }
+
+    def _reading_jobs(self, answerer: Answerer, access: Access) -> dict[str, Method]:
+        return _reading(CountedRead(self._services, answerer), access)
 
 
 def answer_with(resource: Resource, job_id: str, exchange: Exchange, doorkeeper: Doorkeeper) -> Awaitable[None]:

@@ -5,7 +5,7 @@ from typing import Any, Final
 from coatcheck.core.problems import PROBLEMS
 from coatcheck.http.access import METRICS, READ
 from coatcheck.http.openapi_access import Doors
-from coatcheck.http.openapi_answers import CORRELATED, UNSTORED, ProblemAnswers, answer
+from coatcheck.http.openapi_answers import CORRELATED, RATED, UNSTORED, ProblemAnswers, answer
 from coatcheck.http.openapi_operation_schemas import JSON
 from coatcheck.http.openapi_operations import LIST_CODES
 from coatcheck.http.openapi_parameters import CORRELATION_ID, IF_NONE_MATCH, PAGING
@@ -70,7 +70,7 @@ def _all_jobs(problems: ProblemAnswers, doors: Doors) -> Schema:
         **doors.security(READ),
         "parameters": [*PAGING, CORRELATION_ID],
         "responses": {
-            "200": answer("One page.", (*CORRELATED, "Cache-Control", "Vary", "Link"), content),
+            "200": answer("One page.", (*CORRELATED, *RATED, "Cache-Control", "Vary", "Link"), content),
             **problems.by_status(*LIST_CODES, *doors.codes(READ)),
         },
     }

@@ -24,10 +24,6 @@ def forbidden(detail: str) -> Refused:
     return Refused("forbidden", detail)
 
 
-def tenant_suspended() -> Refused:
-    return Refused("tenant-suspended", "No new work is taken for this tenant.")
-
-
 def provider_unavailable() -> Refused:
     detail = "The identity provider's keys cannot be had now, so that no token can be checked."
     return Refused("identity-provider-unavailable", detail, headers=[soon()])

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from coatcheck.acceptance.acceptance import Acceptance
 from coatcheck.admission.authentication import Authentication
 from coatcheck.admission.credentials_views import ViewTokens
+from coatcheck.admission.directory import Directory
+from coatcheck.admission.rates import Rates
 from coatcheck.app import App
 from coatcheck.completion.estimates import Estimates
 from coatcheck.completion.watch import JobWatch
@@ -29,7 +31,9 @@ class HttpServices:
     estimates: Estimates
     metrics: Metrics
     settings: Settings
+    directory: Directory
     draining: DrainState
+    rates: Rates
     fault_point: FaultPoint = no_fault
     authentication: Authentication | None = None
 

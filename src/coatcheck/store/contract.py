@@ -14,6 +14,7 @@ from coatcheck.core.events import OutboxEntry
 from coatcheck.core.job import AttemptRecord, InstantMs, JobRecord
 from coatcheck.core.policy import Policies
 from coatcheck.store.clock import Clock
+from coatcheck.store.controls import ControlStore
 from coatcheck.store.records import (
     Beat,
     BeatAnswer,
@@ -169,7 +170,17 @@ class WakeUpSource(Protocol):
         ...
 
 
-class Store(AcceptanceStore, ClaimStore, ReadingStore, CommandStore, OutboxStore, UpkeepStore, WakeUpSource, Protocol):
+class Store(
+    AcceptanceStore,
+    ClaimStore,
+    ReadingStore,
+    CommandStore,
+    OutboxStore,
+    UpkeepStore,
+    ControlStore,
+    WakeUpSource,
+    Protocol,
+):
     """All of it, with its clock and its life."""
 
     clock: Clock
