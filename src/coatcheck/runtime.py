@@ -21,6 +21,7 @@ from coatcheck.admission.gate import Gate
 from coatcheck.admission.key_sets import KeySetUnavailable
 from coatcheck.admission.limit_defaults import limit_defaults
 from coatcheck.admission.rates import Rates
+from coatcheck.admission.shared_buckets import BucketServer, SharedBuckets
 from coatcheck.app import App
 from coatcheck.authenticating import ExtraMissing, make_authentication
 from coatcheck.completion.estimates import Estimates, RetryBounds
@@ -71,7 +72,7 @@ class Runtime:
 
     Raises:
         StartRefused: the app cannot be found by runner processes, and this process would have them; or the store's
-            driver is not installed.
+            driver, or the client of limits_store, is not installed.
     """
 
     def __init__(
@@ -92,7 +93,8 @@ class Runtime:
         self._app_ref = _checked_ref(app, app_ref) if "worker" in settings.roles else ""
         self.store: Store = self._make_store()
         self.directory = Directory(self.store, self.clock, limit_defaults(settings, app))
-        self._rates = Rates(lambda: self.directory.book, LocalBuckets(self.clock))
+        self._buckets = self._make_buckets()
+        self._rates = Rates(lambda: self.directory.book, self._buckets)
         self.acceptance = Acceptance(self.store, self.clock, Gate(self._rates), self._fault_point)
         self._watch = JobWatch(self.store, self.clock)
         bounds = RetryBounds(settings.retry_after_min_s, settings.retry_after_max_s)
@@ -118,6 +120,8 @@ class Runtime:
             self._is_open = True
             self._unlisten = self.store.listen(self._hear)
             await self.directory.start()
+            if isinstance(self._buckets, SharedBuckets):
+                self._buckets.start()
             await self._start_roles()
         except KeySetUnavailable as error:
             await self._end_parts()
@@ -193,6 +197,8 @@ class Runtime:
         await _end(self._authentication)
         self._unlisten()
         await _end(self.directory)
+        if isinstance(self._buckets, SharedBuckets):
+            await _end(self._buckets)
         if self._is_open:
             self._is_open = False
             await self.store.close()
@@ -232,6 +238,19 @@ class Runtime:
         )
         engine: Callable[..., Store] = load_engine("postgres", "store", "PostgreSQL").PostgresStore
         return engine(config, self.clock, self._fault_point)
+
+    def _make_buckets(self) -> LocalBuckets | SharedBuckets:
+        local, url = LocalBuckets(self.clock), self.settings.limits_store
+        if url is None:
+            return local
+        try:
+            valkey = import_module("coatcheck.admission.valkey")
+        except ModuleNotFoundError as error:
+            raise StartRefused(
+                f"limits_store is set, and its client {error.name} is not installed; install coatcheck[valkey]."
+            ) from error
+        server: BucketServer = valkey.Valkey(url.get_secret_value(), self.app.name)
+        return SharedBuckets(server, local, self.metrics)
 
     def _make_worker(self, parts: WorkerParts) -> Worker:
         return Worker(parts)
