@@ -14,13 +14,16 @@ from typing import Protocol
 from starlette.types import ASGIApp
 
 from coatcheck.acceptance.acceptance import Acceptance
+from coatcheck.admission.authentication import Authentication
 from coatcheck.admission.buckets import LocalBuckets
 from coatcheck.admission.directory import Directory
 from coatcheck.admission.gate import Gate
+from coatcheck.admission.key_sets import KeySetUnavailable
 from coatcheck.admission.limit_defaults import limit_defaults
 from coatcheck.admission.rates import Rates
 from coatcheck.admission.shared_buckets import BucketServer, SharedBuckets
 from coatcheck.app import App
+from coatcheck.authenticating import ExtraMissing, make_authentication
 from coatcheck.completion.estimates import Estimates, RetryBounds
 from coatcheck.completion.events.channel import ChannelRefused
 from coatcheck.completion.events.file import FileChannel
@@ -96,12 +99,15 @@ class Runtime:
         self._watch = JobWatch(self.store, self.clock)
         bounds = RetryBounds(settings.retry_after_min_s, settings.retry_after_max_s)
         self._estimates = Estimates(self.store, self.clock, bounds)
+        self._authentication = _made_authentication(settings, self.store, self.directory, self.clock)
         self._worker: Worker | None = None
         self._relay: Relay | None = None
         self._upkeep: Upkeep | None = None
         self._is_open = False
         self._unlisten: Callable[[], None] = lambda: None
         self.draining.on_begin(self._watch.stop)
+        # A wait may be somebody's whose key was just revoked.
+        self.directory.on_change(self._watch.wake_all)
 
     async def start(self) -> None:
         """Open the store and begin every role but the API, which begins when its ASGI app is called.
@@ -117,6 +123,9 @@ class Runtime:
             if isinstance(self._buckets, SharedBuckets):
                 self._buckets.start()
             await self._start_roles()
+        except KeySetUnavailable as error:
+            await self._end_parts()
+            raise StartRefused(f"jwt_keys: {error}.") from error
         except (StoreRefused, StoreUnavailable, ChannelRefused, RunnerFailed) as error:
             await self._end_parts()
             raise StartRefused(str(error)) from error
@@ -139,6 +148,7 @@ class Runtime:
                 draining=self.draining,
                 rates=self._rates,
                 fault_point=self._fault_point,
+                authentication=self._authentication,
             )
         )
 
@@ -164,6 +174,8 @@ class Runtime:
 
     async def _start_roles(self) -> None:
         roles = self.settings.roles
+        if "api" in roles:
+            await self._authentication.start()
         if "upkeep" in roles:
             self._upkeep = Upkeep(self._upkeep_parts())
             self._upkeep.start()
@@ -182,6 +194,7 @@ class Runtime:
                 await _end(part)
         self._worker = self._relay = self._upkeep = None
         await self._estimates.close()
+        await _end(self._authentication)
         self._unlisten()
         await _end(self.directory)
         if isinstance(self._buckets, SharedBuckets):
@@ -278,6 +291,13 @@ class Runtime:
             directory=self.directory,
             fault_point=self._fault_point,
         )
+
+
+def _made_authentication(settings: Settings, store: Store, directory: Directory, clock: Clock) -> Authentication:
+    try:
+        return make_authentication(settings, store, directory, clock)
+    except ExtraMissing as error:
+        raise StartRefused(str(error)) from error
 
 
 def _make_clock(settings: Settings, wall: DatabaseWall) -> Clock:

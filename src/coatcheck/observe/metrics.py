@@ -100,6 +100,7 @@ METRICS: tuple[MetricRow, ...] = (
     _counter("outbox_failures", "tries", (), "Tries to hand an event to its channel that failed."),
     _gauge("outbox_stuck", "events", (), "Events the relay steps over, because their channel keeps refusing them."),
     _counter("http_requests", "requests", ("route", "method", "status"), "Requests answered."),
+    _counter("unauthenticated", "requests", ("reason",), "Requests refused because their credential was not good."),
     _gauge("http_connections", "connections", (), "Connections held open by clients."),
     _histogram("commit_batch_size", "writes", (), "Writes gathered in one commit of the store.", _BATCH),
     _histogram("commit_seconds", "seconds", (), "How long commits of the store took.", _FAST),
