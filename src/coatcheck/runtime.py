@@ -86,7 +86,7 @@ class Runtime:
         self.acceptance = Acceptance(self.store, self.clock, self._fault_point)
         self._watch = JobWatch(self.store, self.clock)
         bounds = RetryBounds(settings.retry_after_min_s, settings.retry_after_max_s)
-        self._estimates = Estimates(self.store, self.clock, bounds)
+        self.estimates = Estimates(self.store, self.clock, bounds)
         self._worker: Worker | None = None
         self._relay: Relay | None = None
         self._upkeep: Upkeep | None = None
@@ -118,7 +118,7 @@ class Runtime:
                 store=self.store,
                 acceptance=self.acceptance,
                 watch=self._watch,
-                estimates=self._estimates,
+                estimates=self.estimates,
                 metrics=self.metrics,
                 settings=self.settings,
                 draining=self.draining,
@@ -165,7 +165,7 @@ class Runtime:
             if part is not None:
                 await _end(part)
         self._worker = self._relay = self._upkeep = None
-        await self._estimates.close()
+        await self.estimates.close()
         if self._is_open:
             self._is_open = False
             await self.store.close()

@@ -28,6 +28,12 @@ from coatcheck.testing.conformance.finishing import (
 from coatcheck.testing.conformance.inbox import TestInbox, TestInboxEvents, TestInboxKeys
 from coatcheck.testing.conformance.leases import TestHeartbeats, TestRescue, TestZombies
 from coatcheck.testing.conformance.outbox import TestOutbox
+from coatcheck.testing.conformance.queue_limits import (
+    TestQueueLimits,
+    TestQueueLimitsAndKeys,
+    TestQueueLimitsInInbox,
+    TestQueueLimitsTogether,
+)
 from coatcheck.testing.conformance.reading import TestExpiry, TestIsolation, TestLists, TestMeasures
 from coatcheck.testing.conformance.transitions import TestTransitions
 from coatcheck.testing.conformance.upkeep import TestBaseline, TestOverdueSweep, TestRetention
@@ -66,6 +72,10 @@ SUITE = [
     TestOutbox,
     TestOverdue,
     TestOverdueSweep,
+    TestQueueLimits,
+    TestQueueLimitsAndKeys,
+    TestQueueLimitsInInbox,
+    TestQueueLimitsTogether,
     TestRedrive,
     TestRescue,
     TestRetention,

@@ -43,7 +43,10 @@ class AcceptanceStore(Protocol):
     """For acceptance: the one commit before a 202."""
 
     async def accept_job(self, submission: Submission) -> Disposition:
-        """Store a new job with its key, or find the job its key stands for. Nothing is written unless Accepted."""
+        """Store a new job with its key, or find the job its key stands for. Nothing is written unless Accepted.
+
+        Queued jobs are counted in the same commit, where the submission has limits: never more are accepted.
+        """
         ...
 
 

@@ -10,6 +10,7 @@ from msgspec import Struct
 from coatcheck.core.job import InstantMs, JobRecord, Progress
 from coatcheck.core.outcome import Outcome
 from coatcheck.core.policy import Policy
+from coatcheck.core.quotas import Limit
 from coatcheck.core.states import Status
 
 # --- acceptance -------------------------------------------------------------------------------------------
@@ -25,7 +26,10 @@ class IdempotencyKey(Struct, frozen=True):
 
 
 class Submission(Struct, frozen=True):
-    """A valid request on its way to its one commit. `payload` is the body as received: UTF-8 JSON."""
+    """A valid request on its way to its one commit. `payload` is the body as received: UTF-8 JSON.
+
+    `limits`: the most jobs that may be queued of its tenant, in the operation and over all, where there is a limit.
+    """
 
     job_id: str
     tenant: str
@@ -40,6 +44,7 @@ class Submission(Struct, frozen=True):
     correlation_id: str
     traceparent: str | None = None
     key: IdempotencyKey | None = None
+    limits: tuple[Limit, ...] = ()
 
     @property
     def is_delayed(self) -> bool:
@@ -71,7 +76,14 @@ class KeyOfExpiredJob(Struct, frozen=True):
     job_id: str
 
 
-Disposition: TypeAlias = Accepted | Replayed | KeyConflict | KeyOfExpiredJob
+class QueueFull(Struct, frozen=True):
+    """As many of the tenant's jobs are queued as the limit lets in; its key is still free."""
+
+    limit: Limit
+    queued: int
+
+
+Disposition: TypeAlias = Accepted | Replayed | KeyConflict | KeyOfExpiredJob | QueueFull
 
 # --- claims -----------------------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from coatcheck.core import limits
 from coatcheck.core.policy import Policies
+from coatcheck.core.terms import ANY_TERMS, Terms
 from coatcheck.observe.metrics import Metrics
 from coatcheck.observe.rounds import Rounds, jittered
 from coatcheck.store.clock import Clock
@@ -48,7 +49,7 @@ class UpkeepParts:
 
     `interval_s` is the time between two looks at lost leases, deadlines and due jobs; lost leases are looked at
     several times within `lease_s` in any case, because a store only trusts what it has seen stand still. The inbox,
-    where the store has one, is looked into every `inbox_interval_s`.
+    where the store has one, is looked into every `inbox_interval_s`. `terms`: those that hold for tenants now.
     """
 
     store: Store
@@ -58,6 +59,7 @@ class UpkeepParts:
     interval_s: float
     lease_s: float
     inbox_interval_s: float = 0.1
+    terms: Callable[[], Terms] = lambda: ANY_TERMS
     batch_max: int = limits.SWEEP_BATCH_MAX
 
 
@@ -110,7 +112,7 @@ def _sweeps(parts: UpkeepParts) -> Sequence[tuple[Sweep, float]]:
     retention_s = parts.interval_s * _RETENTION_TIMES_INTERVAL
     sweeps: list[tuple[Sweep, float]] = []
     if isinstance(store, InboxStore):
-        sweeps.append((InboxSweep(store, policies, metrics, clock), parts.inbox_interval_s))
+        sweeps.append((InboxSweep(store, policies, parts.terms, metrics, clock), parts.inbox_interval_s))
     return [
         *sweeps,
         (RescueSweep(store, policies, metrics, clock), min(parts.interval_s, parts.lease_s / _LOOKS_IN_A_LEASE)),
