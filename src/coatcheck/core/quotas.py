@@ -115,6 +115,10 @@ class Places:
         """How many places of a scope are taken."""
         return self._counts.get(scope, 0)
 
+    def put(self, scope: Scope, count: int) -> None:
+        """How many are taken, as just counted."""
+        self._counts[scope] = count
+
     def met(self, tenant: str, limits: Iterable[Limit]) -> Limit | None:
         """The first of a tenant's limits that leaves no place for one more."""
         return next((limit for limit in limits if self.taken(limit.scope_of(tenant)) + 1 > limit.value), None)

@@ -4,8 +4,8 @@ from typing import Any
 
 from coatcheck.core.job import InstantMs
 from coatcheck.core.policy import Policies
-from coatcheck.core.terms import ANY_TERMS, Terms
 from coatcheck.core.states import Status
+from coatcheck.core.terms import ANY_TERMS, Terms
 from coatcheck.observe.metrics import Metrics
 from coatcheck.store.records import Disposition, Prunable, Submission, Tombstone
 from coatcheck.testing.clock import ManualClock

@@ -20,4 +20,5 @@ SELECT json_group_array(json_array(
 ))
 FROM (
 VALUES (?, ?)
-) WHERE column1 IS NOT NULL
+) AS asked
+WHERE column1 IS NOT NULL
