@@ -14,6 +14,11 @@ from typing import Protocol
 from starlette.types import ASGIApp
 
 from coatcheck.acceptance.acceptance import Acceptance
+from coatcheck.admission.buckets import LocalBuckets
+from coatcheck.admission.directory import Directory
+from coatcheck.admission.gate import Gate
+from coatcheck.admission.limit_defaults import limit_defaults
+from coatcheck.admission.rates import Rates
 from coatcheck.app import App
 from coatcheck.completion.estimates import Estimates, RetryBounds
 from coatcheck.completion.events.channel import ChannelRefused
@@ -34,7 +39,7 @@ from coatcheck.settings import Settings
 from coatcheck.store.clock import Clock, Machine, SystemClock
 from coatcheck.store.contract import Store
 from coatcheck.store.errors import StoreRefused, StoreUnavailable
-from coatcheck.store.records import RedriveRefusal, Redriving
+from coatcheck.store.records import RedriveRefusal, Redriving, WakeUp, WakeUpKind
 from coatcheck.stores.postgres.config import PostgresConfig
 from coatcheck.stores.postgres.database_wall import DatabaseWall
 from coatcheck.stores.sqlite.clock_file import ClockFile
@@ -83,7 +88,11 @@ class Runtime:
         self._fault_point = fault_point_of(settings, fault_point)
         self._app_ref = _checked_ref(app, app_ref) if "worker" in settings.roles else ""
         self.store: Store = self._make_store()
-        self.acceptance = Acceptance(self.store, self.clock, self._fault_point)
+        self.directory = Directory(self.store, self.clock, limit_defaults(settings, app))
+        self._rates = Rates(lambda: self.directory.book, LocalBuckets(self.clock))
+        self.acceptance = Acceptance(
+            self.store, self.clock, Gate(self._rates), self._fault_point, lambda: self.directory.terms
+        )
         self._watch = JobWatch(self.store, self.clock)
         bounds = RetryBounds(settings.retry_after_min_s, settings.retry_after_max_s)
         self.estimates = Estimates(self.store, self.clock, bounds)
@@ -91,6 +100,7 @@ class Runtime:
         self._relay: Relay | None = None
         self._upkeep: Upkeep | None = None
         self._is_open = False
+        self._unlisten: Callable[[], None] = lambda: None
         self.draining.on_begin(self._watch.stop)
 
     async def start(self) -> None:
@@ -102,6 +112,8 @@ class Runtime:
         try:
             await self.store.open()
             self._is_open = True
+            self._unlisten = self.store.listen(self._hear)
+            await self.directory.start()
             await self._start_roles()
         except (StoreRefused, StoreUnavailable, ChannelRefused, RunnerFailed) as error:
             await self._end_parts()
@@ -121,7 +133,9 @@ class Runtime:
                 estimates=self.estimates,
                 metrics=self.metrics,
                 settings=self.settings,
+                directory=self.directory,
                 draining=self.draining,
+                rates=self._rates,
                 fault_point=self._fault_point,
             )
         )
@@ -150,6 +164,7 @@ class Runtime:
         roles = self.settings.roles
         if "upkeep" in roles:
             self._upkeep = Upkeep(self._upkeep_parts())
+            self.directory.on_change(self._upkeep.look_at_turns)
             self._upkeep.start()
         if "relay" in roles and self.settings.events_path is not None:
             channel = FileChannel(self.settings.events_path, self.app.name)
@@ -166,9 +181,15 @@ class Runtime:
                 await _end(part)
         self._worker = self._relay = self._upkeep = None
         await self.estimates.close()
+        self._unlisten()
+        await _end(self.directory)
         if self._is_open:
             self._is_open = False
             await self.store.close()
+
+    def _hear(self, wake_up: WakeUp) -> None:
+        if wake_up.kind is WakeUpKind.CONTROLS:
+            self.directory.wake()
 
     def _make_store(self) -> Store:
         settings = self.settings
@@ -218,6 +239,7 @@ class Runtime:
             interval_s=self.settings.upkeep_interval_s,
             lease_s=self.settings.lease_s,
             inbox_interval_s=self.settings.inbox_interval_s,
+            terms=lambda: self.directory.terms,
         )
 
     def _worker_parts(self) -> WorkerParts:
@@ -238,6 +260,7 @@ class Runtime:
             ),
             metrics=self.metrics,
             clock=self.clock,
+            directory=self.directory,
             fault_point=self._fault_point,
         )
 

@@ -17,6 +17,7 @@ from coatcheck.testing.conformance.claims import (
 )
 from coatcheck.testing.conformance.commands import TestCancel, TestErase, TestRedrive
 from coatcheck.testing.conformance.commits import TestDurability, TestFaults, TestGroupCommit
+from coatcheck.testing.conformance.controls import TestApiKeys, TestAudit, TestControls, TestTenants
 from coatcheck.testing.conformance.effects import TestEffects
 from coatcheck.testing.conformance.fairness import TestFairness
 from coatcheck.testing.conformance.finishing import (
@@ -35,6 +36,9 @@ from coatcheck.testing.conformance.queue_limits import (
     TestQueueLimitsTogether,
 )
 from coatcheck.testing.conformance.reading import TestExpiry, TestIsolation, TestLists, TestMeasures
+from coatcheck.testing.conformance.start_limits import (
+    TestHeldTurns,
+)
 from coatcheck.testing.conformance.transitions import TestTransitions
 from coatcheck.testing.conformance.upkeep import TestBaseline, TestOverdueSweep, TestRetention
 from coatcheck.testing.conformance.wakeups import TestWakeUps
@@ -44,11 +48,14 @@ from harness.sqlite_factory import SqliteFactory
 
 SUITE = [
     TestAcceptance,
+    TestApiKeys,
+    TestAudit,
     TestBaseline,
     TestCancel,
     TestCancelledWhileRunning,
     TestClaims,
     TestConcurrency,
+    TestControls,
     TestDoubleClaims,
     TestDueTimes,
     TestDurability,
@@ -60,6 +67,7 @@ SUITE = [
     TestFaults,
     TestGroupCommit,
     TestHeartbeats,
+    TestHeldTurns,
     TestInbox,
     TestInboxEvents,
     TestInboxKeys,
@@ -80,6 +88,7 @@ SUITE = [
     TestRescue,
     TestRetention,
     TestSuccess,
+    TestTenants,
     TestTransitions,
     TestWakeUps,
     TestZombies,

@@ -33,6 +33,9 @@ EFFECT_BYTES_MAX = 256 * 1024
 FILE_NAME_CHARS_MAX = 200
 CONTENT_TYPE_CHARS_MAX = 128
 
+# The largest limit on a tenant's jobs that can be set: they are counted where it holds
+TENANT_JOBS_MAX = 1_000_000
+
 # What one call of the store may touch
 COMMIT_BATCH_MAX = 512
 COMMIT_QUEUE_MAX = 20_000
@@ -47,6 +50,13 @@ ATTEMPTS_LISTED_MAX = 1_000
 COPY_ROWS_MAX = 1_000
 COPY_BODIES_MAX = 64
 COPY_RESULTS_MAX = 8
+
+# What operators may keep, and how long it stays once it is of no use
+KEYS_PER_TENANT_MAX = 20
+KEYS_LISTED_MAX = 1_000
+LIMITS_SET_MAX = 10_000
+API_KEY_KEPT_S = 90 * 24 * 3600
+AUDIT_KEPT_S = 400 * 24 * 3600
 
 # What a process may hold of a shared database
 STORE_CONNECTIONS_MAX = 100
@@ -98,3 +108,8 @@ WAITS_MAX = 20_000
 WAIT_POLL_INTERVAL_S = 1.0
 READY_CHECK_S_MAX = 2.0
 UNAVAILABLE_RETRY_AFTER_S_MAX = 4
+
+# What admission keeps and says
+RATE_MAX = 1_000_000
+RATE_PLANS_MAX = 10_000
+RATE_RETRY_AFTER_S_MAX = 3_600

@@ -67,6 +67,7 @@ METRICS: tuple[MetricRow, ...] = (
     _counter("replayed", "requests", ("operation",), "Submissions answered with the job their key stands for."),
     _counter("key_conflicts", "requests", ("operation",), "Submissions whose key was used for another body."),
     _counter("status_reads", "requests", ("operation", "answer"), "Reads of a job: 200, 304, 410, stream or wait."),
+    _counter("reads_refused", "requests", ("route",), "Reads of jobs refused because they came too fast."),
     _gauge("ready_jobs", "jobs", ("operation",), "Queued jobs that could start now."),
     _gauge("scheduled_jobs", "jobs", ("operation",), "Queued jobs that wait for their time."),
     _gauge("running_jobs", "jobs", ("operation",), "Jobs that run."),
@@ -83,7 +84,9 @@ METRICS: tuple[MetricRow, ...] = (
     _counter("rescued", "attempts", (), "Attempts taken back because their lease ran out."),
     _counter("expired", "jobs", (), "Waiting jobs ended because their deadline or queue limit passed."),
     _counter("inbox_promoted", "jobs", (), "Jobs handed in within a caller's transaction and moved into the queue."),
-    _counter("pruned", "rows", ("what",), "What retention removed: results, jobs, tombstones or keys."),
+    _counter(
+        "pruned", "rows", ("what",), "What retention removed: results, jobs, tombstones, keys, api-keys or audit."
+    ),
     _counter("leases_lost", "attempts", ("operation",), "Attempts whose worker found its lease gone."),
     _counter("runner_restarts", "processes", (), "Runner processes started again after they ended unasked."),
     _counter("loop_blocked", "occurrences", ("operation",), "Times a handler blocked its runner's event loop."),

@@ -16,6 +16,7 @@ from coatcheck.core.policy import Policies
 from coatcheck.core.starts import Turn
 from coatcheck.core.terms import Terms
 from coatcheck.store.clock import Clock
+from coatcheck.store.controls import ControlStore
 from coatcheck.store.records import (
     Beat,
     BeatAnswer,
@@ -183,7 +184,17 @@ class WakeUpSource(Protocol):
         ...
 
 
-class Store(AcceptanceStore, ClaimStore, ReadingStore, CommandStore, OutboxStore, UpkeepStore, WakeUpSource, Protocol):
+class Store(
+    AcceptanceStore,
+    ClaimStore,
+    ReadingStore,
+    CommandStore,
+    OutboxStore,
+    UpkeepStore,
+    ControlStore,
+    WakeUpSource,
+    Protocol,
+):
     """All of it, with its clock and its life."""
 
     clock: Clock

@@ -23,8 +23,10 @@ from coatcheck.upkeep.gauges import QueueGauges
 from coatcheck.upkeep.inbox import InboxSweep
 from coatcheck.upkeep.rescue import RescueSweep
 from coatcheck.upkeep.retention import RetentionSweep
+from coatcheck.upkeep.turns import TurnSweep
 
 _GAUGES_EVERY_S = 3.0
+_TURNS_EVERY_S = 1.0
 _RETENTION_TIMES_INTERVAL = 5
 _LOOKS_IN_A_LEASE = 5
 _SOONEST_S = 0.002
@@ -70,8 +72,14 @@ class Upkeep:
         self._parts = parts
         self._due = DueSweep(parts.store, parts.clock)
         self._due_rounds = Rounds(self._due.name, self._due_turn)
-        self._rounds = [self._due_rounds, *(self._rounds_of(sweep, every_s) for sweep, every_s in _sweeps(parts))]
+        self._turn_rounds = self._rounds_of(TurnSweep(parts.store, parts.terms), _TURNS_EVERY_S)
+        others = [self._rounds_of(sweep, every_s) for sweep, every_s in _sweeps(parts, self.look_at_turns)]
+        self._rounds = [self._due_rounds, self._turn_rounds, *others]
         self._unlisten: Callable[[], None] | None = None
+
+    def look_at_turns(self) -> None:
+        """Something happened by which jobs of held turns may be able to start."""
+        self._turn_rounds.wake()
 
     def start(self) -> None:
         """Begin all rounds."""
@@ -107,7 +115,7 @@ class Upkeep:
             self._due_rounds.wake()
 
 
-def _sweeps(parts: UpkeepParts) -> Sequence[tuple[Sweep, float]]:
+def _sweeps(parts: UpkeepParts, on_rescued: Callable[[], None]) -> Sequence[tuple[Sweep, float]]:
     store, policies, metrics, clock = parts.store, parts.policies, parts.metrics, parts.clock
     retention_s = parts.interval_s * _RETENTION_TIMES_INTERVAL
     sweeps: list[tuple[Sweep, float]] = []
@@ -115,7 +123,10 @@ def _sweeps(parts: UpkeepParts) -> Sequence[tuple[Sweep, float]]:
         sweeps.append((InboxSweep(store, policies, parts.terms, metrics, clock), parts.inbox_interval_s))
     return [
         *sweeps,
-        (RescueSweep(store, policies, metrics, clock), min(parts.interval_s, parts.lease_s / _LOOKS_IN_A_LEASE)),
+        (
+            RescueSweep(store, policies, metrics, clock, on_rescued),
+            min(parts.interval_s, parts.lease_s / _LOOKS_IN_A_LEASE),
+        ),
         (OverdueSweep(store, policies, metrics, clock), parts.interval_s),
         (QueueGauges(store, frozenset(policies.by_operation), metrics, clock), _GAUGES_EVERY_S),
         *((RetentionSweep(what, store, metrics, clock), retention_s) for what in Prunable),
