@@ -19,7 +19,7 @@ from coatcheck.store.records import Accepted, Disposition, Submission
 
 
 class Acceptance:
-    """Lets admitted submissions through the gate, gives them their ids and stores them under the terms of the moment."""
+    """Lets admitted submissions through the gate and stores them under ids of their own, by the terms of the moment."""
 
     def __init__(
         self,
