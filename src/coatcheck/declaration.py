@@ -39,7 +39,9 @@ class PolicyOptions(TypedDict, total=False):
     kind (none). spend_max: the units that a job may spend, by kind ({"calls": 20}; none). budget: what each tenant's jobs
     of the operation may cost, one text for each kind ("10000 tokens / 1d"; none).
     tenant_submit_rate, submit_rate: jobs a second that each tenant, or all together, may hand in (None);
-    tenant_submit_burst, submit_burst: how many at once after a pause (a second's worth).
+    tenant_submit_burst, submit_burst: how many at once after a pause (a second's worth). tenant_queued,
+    tenant_running: the most jobs of each tenant that may wait, or run, at once over the whole store (None). max_share:
+    the part of one worker's places that one tenant may have at once, above 0 to 1; one place in any case (None).
     """
 
     max_attempts: int
@@ -64,6 +66,9 @@ class PolicyOptions(TypedDict, total=False):
     tenant_submit_burst: float | None
     submit_rate: float | None
     submit_burst: float | None
+    tenant_queued: int | None
+    tenant_running: int | None
+    max_share: float | None
 
 
 def policy_from(options: PolicyOptions, is_async: bool) -> Policy:
@@ -113,6 +118,13 @@ def _amount(value: Any) -> float:
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not is_number or not 0 <= value <= limits.RATE_MAX:
         raise ValueError(f"{value!r} is not a number from 0 to {limits.RATE_MAX}")
+    return float(value)
+
+
+def _share(value: Any) -> float:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not is_number or not 0 < value <= 1:
+        raise ValueError(f"{value!r} is not a number above 0 and up to 1")
     return float(value)
 
 
@@ -180,4 +192,7 @@ _READERS: dict[str, tuple[str | None, Callable[[Any], Any]]] = {
     "tenant_submit_burst": ("tenant_submit_burst", _optional(_amount)),
     "submit_rate": ("submit_rate", _optional(_amount)),
     "submit_burst": ("submit_burst", _optional(_amount)),
+    "tenant_queued": ("tenant_queued_max", _optional(_whole(0, limits.TENANT_JOBS_MAX))),
+    "tenant_running": ("tenant_running_max", _optional(_whole(0, limits.TENANT_JOBS_MAX))),
+    "max_share": ("share_max", _optional(_share)),
 }

@@ -95,10 +95,12 @@ class Runtime:
         self.directory = Directory(self.store, self.clock, limit_defaults(settings, app))
         self._buckets = self._make_buckets()
         self._rates = Rates(lambda: self.directory.book, self._buckets)
-        self.acceptance = Acceptance(self.store, self.clock, Gate(self._rates), self._fault_point)
+        self.acceptance = Acceptance(
+            self.store, self.clock, Gate(self._rates), self._fault_point, lambda: self.directory.terms
+        )
         self._watch = JobWatch(self.store, self.clock)
         bounds = RetryBounds(settings.retry_after_min_s, settings.retry_after_max_s)
-        self._estimates = Estimates(self.store, self.clock, bounds)
+        self.estimates = Estimates(self.store, self.clock, bounds)
         self._authentication = _made_authentication(settings, self.store, self.directory, self.clock)
         self._worker: Worker | None = None
         self._relay: Relay | None = None
@@ -141,7 +143,7 @@ class Runtime:
                 store=self.store,
                 acceptance=self.acceptance,
                 watch=self._watch,
-                estimates=self._estimates,
+                estimates=self.estimates,
                 metrics=self.metrics,
                 settings=self.settings,
                 directory=self.directory,
@@ -178,6 +180,7 @@ class Runtime:
             await self._authentication.start()
         if "upkeep" in roles:
             self._upkeep = Upkeep(self._upkeep_parts())
+            self.directory.on_change(self._upkeep.look_at_turns)
             self._upkeep.start()
         if "relay" in roles and self.settings.events_path is not None:
             channel = FileChannel(self.settings.events_path, self.app.name)
@@ -193,7 +196,7 @@ class Runtime:
             if part is not None:
                 await _end(part)
         self._worker = self._relay = self._upkeep = None
-        await self._estimates.close()
+        await self.estimates.close()
         await _end(self._authentication)
         self._unlisten()
         await _end(self.directory)
@@ -268,6 +271,7 @@ class Runtime:
             interval_s=self.settings.upkeep_interval_s,
             lease_s=self.settings.lease_s,
             inbox_interval_s=self.settings.inbox_interval_s,
+            terms=lambda: self.directory.terms,
         )
 
     def _worker_parts(self) -> WorkerParts:

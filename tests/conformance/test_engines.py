@@ -30,7 +30,16 @@ from coatcheck.testing.conformance.finishing import (
 from coatcheck.testing.conformance.inbox import TestInbox, TestInboxEvents, TestInboxKeys
 from coatcheck.testing.conformance.leases import TestHeartbeats, TestRescue, TestZombies
 from coatcheck.testing.conformance.outbox import TestOutbox
+from coatcheck.testing.conformance.queue_limits import (
+    TestQueueLimits,
+    TestQueueLimitsAndKeys,
+    TestQueueLimitsInInbox,
+    TestQueueLimitsTogether,
+)
 from coatcheck.testing.conformance.reading import TestExpiry, TestIsolation, TestLists, TestMeasures
+from coatcheck.testing.conformance.start_limits import (
+    TestHeldTurns,
+)
 from coatcheck.testing.conformance.transitions import TestTransitions
 from coatcheck.testing.conformance.upkeep import TestBaseline, TestOverdueSweep, TestRetention
 from coatcheck.testing.conformance.wakeups import TestWakeUps
@@ -59,6 +68,7 @@ SUITE = [
     TestFaults,
     TestGroupCommit,
     TestHeartbeats,
+    TestHeldTurns,
     TestInbox,
     TestInboxEvents,
     TestInboxKeys,
@@ -72,6 +82,10 @@ SUITE = [
     TestOverdue,
     TestOverdueSweep,
     TestProcessingTime,
+    TestQueueLimits,
+    TestQueueLimitsAndKeys,
+    TestQueueLimitsInInbox,
+    TestQueueLimitsTogether,
     TestRedrive,
     TestRescue,
     TestRetention,

@@ -10,6 +10,7 @@ from typing import Final
 
 from coatcheck.core.quotas import LimitBook, LimitKey
 from coatcheck.core.tenancy import Controls, OperationMode, TenantControl
+from coatcheck.core.terms import Terms
 from coatcheck.observe.rounds import Rounds
 from coatcheck.store.clock import Clock
 from coatcheck.store.controls import ControlStore
@@ -37,6 +38,7 @@ class Directory:
         self._watchers: list[Callable[[], None]] = []
         self.controls = Controls()
         self.book = LimitBook(defaults)
+        self.terms = Terms(self.controls, self.book)
 
     async def start(self) -> None:
         """Read the controls for the first time, and go on.
@@ -103,5 +105,6 @@ class Directory:
     def _set(self, controls: Controls) -> None:
         self.controls = controls
         self.book = LimitBook(self._defaults, controls.overrides)
+        self.terms = Terms(self.controls, self.book)
         for callback in self._watchers:
             callback()

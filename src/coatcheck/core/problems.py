@@ -255,6 +255,15 @@ _KINDS = (
         "Send fewer or shorter headers.",
     ),
     ProblemKind(
+        "too-many-queued",
+        (429,),
+        "Too many jobs of this tenant are queued",
+        "As many jobs of this tenant wait as its limit lets in, in this operation or in all of them. Nothing was "
+        "stored, and the idempotency key is still free.",
+        "Wait as long as Retry-After says and send the request again, with the same idempotency key. A job that "
+        "starts, is cancelled or expires makes room.",
+    ),
+    ProblemKind(
         "internal-error",
         (500,),
         "Something went wrong in the service",

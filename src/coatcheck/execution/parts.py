@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from coatcheck.admission.directory import Directory
 from coatcheck.admission.budgets import Budgets
+from coatcheck.admission.directory import Directory
 from coatcheck.app import App
 from coatcheck.core.backoff import Backoff
 from coatcheck.core.faults import FaultPoint, no_fault

@@ -14,6 +14,8 @@ from coatcheck.core.costs import SpendTotals
 from coatcheck.core.events import OutboxEntry
 from coatcheck.core.job import AttemptRecord, InstantMs, JobRecord
 from coatcheck.core.policy import Policies
+from coatcheck.core.starts import Turn
+from coatcheck.core.terms import Terms
 from coatcheck.store.clock import Clock
 from coatcheck.store.controls import ControlStore
 from coatcheck.store.records import (
@@ -26,6 +28,7 @@ from coatcheck.store.records import (
     EraseDisposition,
     Finished,
     Finishing,
+    HeldTurns,
     JobPage,
     JobQuery,
     Lease,
@@ -48,6 +51,7 @@ class AcceptanceStore(Protocol):
     async def accept_job(self, submission: Submission) -> Disposition:
         """Store a new job with its key, or find the job its key stands for. Nothing is written unless Accepted.
 
+        Queued jobs are counted in the same commit, where the submission has limits: never more are accepted.
         Its charges are made in the same commit: what is charged never exceeds a budget.
         """
         ...
@@ -57,7 +61,11 @@ class ClaimStore(Protocol):
     """For execution: taking jobs, keeping them, ending their attempts."""
 
     async def claim_ready(self, request: ClaimRequest, now: InstantMs) -> Claims:
-        """Lease the next jobs in fair order, making due ones ready first. Overdue jobs end failed and never start."""
+        """Lease the next jobs in fair order, making due ones ready first. Overdue jobs end failed and never start.
+
+        Running jobs are counted in the same commit, where a tenant has a limit: never more start. A turn in which no
+        job may start is held: it leaves the order until a job of its tenant ends, or `restore_turns` looks at it.
+        """
         ...
 
     async def extend_leases(self, beats: Sequence[Beat], now: InstantMs) -> Sequence[BeatAnswer]:
@@ -168,6 +176,10 @@ class UpkeepStore(Protocol):
 
     async def expire_overdue(self, policies: Policies, now: InstantMs, limit: int) -> int:
         """End waiting jobs whose deadline or queue limit passed. Returns how many."""
+        ...
+
+    async def restore_turns(self, terms: Terms, after: Turn | None, limit: int) -> HeldTurns:
+        """Let held turns in which jobs may start come back. Looks at those after `after`, by tenant and operation."""
         ...
 
     async def prune_expired(self, what: Prunable, now: InstantMs, limit: int) -> int:

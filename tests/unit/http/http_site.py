@@ -25,6 +25,7 @@ from coatcheck.core.errors import ErrorCategory, ErrorInfo
 from coatcheck.core.job import JobRecord, Progress
 from coatcheck.core.outcome import Failed, Outcome, ResultBody, Succeeded
 from coatcheck.core.quotas import LimitBook, LimitKey
+from coatcheck.core.terms import Terms
 from coatcheck.http.app import build_asgi
 from coatcheck.http.draining import DrainState
 from coatcheck.http.services import HttpServices
@@ -135,7 +136,7 @@ async def open_site(folder: Path, settings: Mapping[str, Any] | None = None) -> 
     services = HttpServices(
         app=app,
         store=store,
-        acceptance=Acceptance(store, clock, Gate(rates), faults),
+        acceptance=Acceptance(store, clock, Gate(rates), faults, lambda: Terms(book=limits.book)),
         watch=JobWatch(store, clock),
         estimates=estimates,
         metrics=metrics,
