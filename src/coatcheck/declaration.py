@@ -36,8 +36,8 @@ class PolicyOptions(TypedDict, total=False):
     concurrency: attempts running at once over all workers of the store (None). priorities: the range a client may
     ask for, lower first ((0, 9)). runs_in: "loop" for `async def`, "thread" for `def`, or "process" for a process of
     the job's own. cost: the units that a job is charged when it is accepted, a number or a function of the request, by
-    kind (none). spend_max: the units that a job may spend, by kind ({"calls": 20}; none). budget: what each tenant's jobs
-    of the operation may cost, one text for each kind ("10000 tokens / 1d"; none).
+    kind (none). spend_max: the units that a job may spend, by kind ({"calls": 20}; none). budget: what each tenant's
+    jobs of the operation may cost, one text for each kind ("10000 tokens / 1d"; none).
     tenant_submit_rate, submit_rate: jobs a second that each tenant, or all together, may hand in (None);
     tenant_submit_burst, submit_burst: how many at once after a pause (a second's worth). tenant_queued,
     tenant_running: the most jobs of each tenant that may wait, or run, at once over the whole store (None). max_share:

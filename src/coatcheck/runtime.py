@@ -16,6 +16,7 @@ from starlette.types import ASGIApp
 from coatcheck.acceptance.acceptance import Acceptance
 from coatcheck.admission.authentication import Authentication
 from coatcheck.admission.buckets import LocalBuckets
+from coatcheck.admission.budgets import windows_of
 from coatcheck.admission.directory import Directory
 from coatcheck.admission.gate import Gate
 from coatcheck.admission.key_sets import KeySetUnavailable
@@ -92,7 +93,7 @@ class Runtime:
         self._fault_point = fault_point_of(settings, fault_point)
         self._app_ref = _checked_ref(app, app_ref) if "worker" in settings.roles else ""
         self.store: Store = self._make_store()
-        self.directory = Directory(self.store, self.clock, limit_defaults(settings, app))
+        self.directory = Directory(self.store, self.clock, limit_defaults(settings, app), windows_of(settings, app))
         self._buckets = self._make_buckets()
         self._rates = Rates(lambda: self.directory.book, self._buckets)
         self.acceptance = Acceptance(

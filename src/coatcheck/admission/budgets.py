@@ -1,86 +1,35 @@
-"""Budgets: what work is charged when it is accepted, and which of its tenant's budgets hold for it then."""
+"""Budgets: what work costs when it comes in, how long windows are, and how work is refused that costs too much."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from coatcheck.app import App, Operation
-from coatcheck.core import limits
-from coatcheck.core.costs import (
-    ALL_OPERATIONS,
-    DEFAULT_WINDOW_S,
-    ONE,
-    Budget,
-    Cap,
-    Charge,
-    Millionths,
-    OverBudget,
-    Window,
-    millionths,
-    units_of,
-    window_of,
-)
+from coatcheck.core.costs import ALL_OPERATIONS, ONE, Millionths, OverBudget, millionths, units_of
 from coatcheck.core.job import InstantMs
 from coatcheck.core.problems import Refused
-from coatcheck.core.quotas import LimitBook
-
-NAME_PREFIX = "budget:"
+from coatcheck.declaration import DeclarationError
+from coatcheck.settings import Settings
 
 
 class CostFailed(Exception):
     """An operation's cost function raised, or returned no number of units: the app's fault, not its client's."""
 
 
-class BudgetsDiffer(Exception):
-    """A kind is declared with windows of different lengths; the message says which, in one sentence."""
-
-
-class Budgets:
-    """The budgets of one process at each moment.
-
-    Args:
-        book: the limits of the moment; the budget of a kind is the limit `budget:KIND`.
-        windows: the length of each kind's window in seconds; those left out have DEFAULT_WINDOW_S.
-    """
-
-    def __init__(
-        self, book: Callable[[], LimitBook] = lambda: LimitBook({}), windows: Mapping[str, float] | None = None
-    ) -> None:
-        self._book = book
-        self._windows = windows or {}
-
-    def window(self, kind: str, now: InstantMs) -> Window:
-        """The window of a kind that `now` lies in."""
-        return window_of(now, self._windows.get(kind, DEFAULT_WINDOW_S))
-
-    def caps(self, kind: str, tenant: str, operation: str) -> tuple[Cap, ...]:
-        """The tenant's own budgets of a kind that hold for an operation's work: in the operation, and over all."""
-        found = self._book().of(NAME_PREFIX + kind, tenant, operation)
-        return tuple(Cap(limit.key[2], _most(limit.value)) for limit in found if limit.is_of_tenant)
-
-    def charges(
-        self, tenant: str, operation: str, costs: Iterable[tuple[str, Millionths]], now: InstantMs
-    ) -> tuple[Charge, ...]:
-        """What a job is to be charged that is accepted now."""
-        return tuple(
-            Charge(kind, units, self.window(kind, now), self.caps(kind, tenant, operation)) for kind, units in costs
-        )
-
-
-def windows_of(app: App, budgets: Iterable[Budget]) -> dict[str, float]:
+def windows_of(settings: Settings, app: App) -> dict[str, float]:
     """The length in seconds of the window of every kind that has a budget, in the settings or in a declaration.
 
     Raises:
-        BudgetsDiffer: a kind has windows of two lengths, so that nobody could say what is left of it.
+        DeclarationError: a kind has windows of two lengths, so that nobody could say what is left of it.
     """
     windows: dict[str, float] = {}
     declared = [budget for operation in app.operations.values() for budget in operation.policy.budgets.values()]
-    for budget in [*budgets, *declared]:
+    for budget in [*settings.budgets, *declared]:
         known = windows.setdefault(budget.kind, budget.window_s)
         if known != budget.window_s:
-            raise BudgetsDiffer(
-                f"The budgets of {budget.kind!r} have windows of {known:g} and of {budget.window_s:g} seconds; a kind has"
-                " one window in the settings and in all operations."
+            lengths = f"{known:g} and of {budget.window_s:g} seconds"
+            raise DeclarationError(
+                f"The budgets of {budget.kind!r} have windows of {lengths}; give a kind one window in the settings and"
+                " in all operations."
             )
     return windows
 
@@ -114,7 +63,3 @@ def budget_exceeded(over: OverBudget, now: InstantMs) -> Refused:
         ("RateLimit", f'"{name}";r={over.left // ONE};t={wait_s}'),
     ]
     return Refused("budget-exceeded", detail, headers=fields)
-
-
-def _most(units: float) -> Millionths:
-    return round(min(units * ONE, limits.SPENT_MILLIONTHS_MAX))

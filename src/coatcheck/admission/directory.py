@@ -6,6 +6,7 @@ that is at most CONFIRMED_S old, so that nobody acts on a key or a limit that wa
 
 import asyncio
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Final
 
 from coatcheck.core.quotas import LimitBook, LimitKey
@@ -26,19 +27,27 @@ class Directory:
         store: where they are kept.
         clock: of this process.
         defaults: the limits of settings and declarations.
+        windows: the length of the window of each kind of cost, in seconds.
     """
 
-    def __init__(self, store: ControlStore, clock: Clock, defaults: Mapping[LimitKey, float | None]) -> None:
+    def __init__(
+        self,
+        store: ControlStore,
+        clock: Clock,
+        defaults: Mapping[LimitKey, float | None],
+        windows: Mapping[str, float] = MappingProxyType({}),
+    ) -> None:
         self._store = store
         self._clock = clock
         self._defaults = defaults
+        self._windows = windows
         self._confirmed_s = float("-inf")
         self._reading = asyncio.Lock()
         self._rounds = Rounds("directory", self._turn)
         self._watchers: list[Callable[[], None]] = []
         self.controls = Controls()
         self.book = LimitBook(defaults)
-        self.terms = Terms(self.controls, self.book)
+        self.terms = Terms(self.controls, self.book, windows)
 
     async def start(self) -> None:
         """Read the controls for the first time, and go on.
@@ -105,6 +114,6 @@ class Directory:
     def _set(self, controls: Controls) -> None:
         self.controls = controls
         self.book = LimitBook(self._defaults, controls.overrides)
-        self.terms = Terms(self.controls, self.book)
+        self.terms = Terms(self.controls, self.book, self._windows)
         for callback in self._watchers:
             callback()

@@ -1,7 +1,7 @@
 """The limits that hold unless an operator sets others: from the settings, and from the operations' declarations."""
 
-from coatcheck.admission.budgets import NAME_PREFIX
 from coatcheck.app import App
+from coatcheck.core.costs import BUDGET
 from coatcheck.core.quotas import ALL, EACH, LimitKey, LimitName
 from coatcheck.settings import Settings
 
@@ -18,12 +18,10 @@ def limit_defaults(settings: Settings, app: App) -> dict[LimitKey, float | None]
         (LimitName.SUBMIT_RATE, ALL, ALL): settings.submit_rate,
         (LimitName.SUBMIT_BURST, ALL, ALL): settings.submit_burst,
     }
-    defaults |= {(NAME_PREFIX + budget.kind, EACH, ALL): budget.units for budget in settings.budgets}
+    defaults |= {(BUDGET + budget.kind, EACH, ALL): budget.units for budget in settings.budgets}
     for operation in app.operations.values():
         policy = operation.policy
-        defaults |= {
-            (NAME_PREFIX + budget.kind, EACH, operation.name): budget.units for budget in policy.budgets.values()
-        }
+        defaults |= {(BUDGET + budget.kind, EACH, operation.name): budget.units for budget in policy.budgets.values()}
         defaults |= {
             (LimitName.SUBMIT_RATE, EACH, operation.name): policy.tenant_submit_rate,
             (LimitName.SUBMIT_BURST, EACH, operation.name): policy.tenant_submit_burst,

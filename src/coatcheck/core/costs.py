@@ -23,6 +23,8 @@ ONE: Final = 1_000_000
 DEFAULT_KIND: Final = "cost"
 DEFAULT_WINDOW_S: Final = 24 * 3600.0
 ALL_OPERATIONS: Final = ""
+BUDGET: Final = "budget:"
+"""With a kind behind it, the name of a limit: units in a window."""
 _BUDGET = re.compile(r"\s*([0-9][0-9_]*(?:[.][0-9]+)?)\s+(\S+)\s*/\s*(\S+)\s*")
 _KIND = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 

@@ -3,7 +3,6 @@
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from coatcheck.admission.budgets import Budgets
 from coatcheck.admission.directory import Directory
 from coatcheck.app import App
 from coatcheck.core.backoff import Backoff
@@ -57,4 +56,3 @@ class WorkerParts:
     clock: Clock
     directory: Directory
     fault_point: FaultPoint = no_fault
-    budgets: Budgets = field(default_factory=Budgets)

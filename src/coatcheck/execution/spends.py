@@ -84,11 +84,11 @@ class Spends:
         return None
 
     def _spending(self, attempt: HeldAttempt, ask: SpendAsk) -> Spending:
-        window = self._parts.budgets.window(ask.kind, self._parts.clock.now())
+        window = self._parts.directory.terms.window(ask.kind, self._parts.clock.now())
         return Spending(attempt.lease, attempt.spends, ask.kind, millionths(ask.units), window)
 
     def _left(self, attempt: HeldAttempt, kind: str, totals: SpendTotals) -> Millionths | ErrorInfo | None:
-        caps = self._parts.budgets.caps(kind, attempt.job.tenant, attempt.job.operation)
+        caps = self._parts.directory.terms.caps(kind, attempt.job.tenant, attempt.job.operation)
         return left_after(kind, attempt.policy.spend_max.get(kind), caps, totals)
 
     def _measure(self, attempt: HeldAttempt, spending: Spending) -> None:

@@ -40,9 +40,9 @@ class Ending(NamedTuple):
     cancel_reason: str | None = None
 
     @property
-    def is_unstarted(self) -> bool:
-        """Whether the job never started at all."""
-        return self.moving.started_at is None
+    def is_to_be_given_back(self) -> bool:
+        """Whether its tenant gets back what it may have been charged: the job never started."""
+        return self.moving.started_at is None and bool(self.policy.cost)
 
 
 class Ended(NamedTuple):
@@ -84,9 +84,7 @@ def end_jobs(transaction: Transaction, jobs_ended: Sequence[Ended]) -> list[JobR
     rows = [_job_row(ended, *expiry) for ended, expiry in zip(jobs_ended, expiries, strict=True)]
     transaction.run_many("finish_jobs", rows)
     _insert_results(transaction, jobs_ended, expiries)
-    give_back(
-        transaction, [ended.place for ended in jobs_ended if ended.ending.is_unstarted and ended.ending.policy.cost]
-    )
+    give_back(transaction, [ended.place for ended in jobs_ended if ended.ending.is_to_be_given_back])
     deadlines = [(ended.fixed.deadline_at, ended.place.job_id) for ended in jobs_ended if ended.fixed.deadline_at]
     transaction.run_many("delete_deadlines", deadlines)
     if any(ended.ending.is_dead_letter for ended in jobs_ended):
