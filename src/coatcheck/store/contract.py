@@ -10,11 +10,10 @@ the commit, of which only a repeat can tell.
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from coatcheck.core.costs import SpendTotals
 from coatcheck.core.events import OutboxEntry
 from coatcheck.core.job import AttemptRecord, InstantMs, JobRecord
 from coatcheck.core.policy import Policies
-from coatcheck.core.starts import Turn
-from coatcheck.core.terms import Terms
 from coatcheck.store.clock import Clock
 from coatcheck.store.controls import ControlStore
 from coatcheck.store.records import (
@@ -27,7 +26,6 @@ from coatcheck.store.records import (
     EraseDisposition,
     Finished,
     Finishing,
-    HeldTurns,
     JobPage,
     JobQuery,
     Lease,
@@ -36,11 +34,13 @@ from coatcheck.store.records import (
     QueueMeasure,
     RedriveRefusal,
     Redriving,
+    Spending,
     StoredResult,
     Submission,
     Tombstone,
     WakeUp,
 )
+from coatcheck.store.turns import TurnStore
 
 
 class AcceptanceStore(Protocol):
@@ -90,6 +90,14 @@ class ClaimStore(Protocol):
 
         Raises:
             LeaseLost: the lease is no longer this worker's.
+        """
+        ...
+
+    async def spend(self, spending: Spending) -> SpendTotals:
+        """Count what an attempt spends, once for each number; what stands then is for the caller to judge.
+
+        Raises:
+            LeaseLost: the lease is no longer this worker's; nothing was written.
         """
         ...
 
@@ -167,10 +175,6 @@ class UpkeepStore(Protocol):
         """End waiting jobs whose deadline or queue limit passed. Returns how many."""
         ...
 
-    async def restore_turns(self, terms: Terms, after: Turn | None, limit: int) -> HeldTurns:
-        """Let held turns in which jobs may start come back. Looks at those after `after`, by tenant and operation."""
-        ...
-
     async def prune_expired(self, what: Prunable, now: InstantMs, limit: int) -> int:
         """Remove what retention no longer keeps; jobs leave a tombstone. Returns how many."""
         ...
@@ -191,6 +195,7 @@ class Store(
     CommandStore,
     OutboxStore,
     UpkeepStore,
+    TurnStore,
     ControlStore,
     WakeUpSource,
     Protocol,

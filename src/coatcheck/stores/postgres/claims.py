@@ -17,12 +17,13 @@ from coatcheck.store.records import (
     WakeUpKind,
 )
 from coatcheck.stores.postgres.claiming import Asked, LeaseTime, Taking, claim
+from coatcheck.stores.postgres.costs import ran_before_ms
 from coatcheck.stores.postgres.facet import Facet
 from coatcheck.stores.postgres.queue import advance_turns, leave_turns
 from coatcheck.stores.postgres.rows import EndedLease, Fixed, Row, columns, plain
 from coatcheck.stores.postgres.settling import Endings, Settling
 from coatcheck.stores.postgres.transaction import Transaction
-from coatcheck.stores.postgres.turns import restore_tenants, withhold_turns
+from coatcheck.stores.postgres.turns import restore_tenant, withhold_turns
 
 _LEASE_COLUMNS = 15
 
@@ -82,7 +83,7 @@ class Claiming(Facet):
     async def _restore_turns_of(self, tenant: str) -> None:
         """The attempt is ended whatever becomes of this: upkeep looks at turns that stay held."""
         try:
-            await restore_tenants(self._transactions, [tenant])
+            await restore_tenant(self._transactions, tenant)
         except Exception as error:
             self._log.warning("turns_not_restored", error=str(error))
 
@@ -101,10 +102,13 @@ async def finish(transaction: Transaction, ended: Sequence[Ended]) -> Sequence[J
     leases = {(f.lease.job_id, f.lease.attempt, f.lease.token): n for n, (f, _) in reversed(list(enumerate(ended)))}
     answers: list[JobRecord | None] = [None] * len(ended)
     endings = Endings(transaction)
-    for row in await transaction.rows("end_leases", *columns(list(leases), 3)):
+    rows = await transaction.rows("end_leases", *columns(list(leases), 3))
+    timed = {f.lease.job_id for f, _ in ended if f.policy.processing_max_s is not None}
+    earlier_ms = await ran_before_ms(transaction, [row[0] for row in rows if row[0] in timed])
+    for row in rows:
         place = leases[row[0], row[1], row[2]]
         finishing, now = ended[place]
-        settling = Settling(finishing.outcome, finishing.policy, finishing.jitter)
+        settling = Settling(finishing.outcome, finishing.policy, finishing.jitter, earlier_ms.get(row[0], 0))
         answers[place] = endings.settle_lease(*lease_and_job(row), settling, now)
     await endings.write()
     return answers
