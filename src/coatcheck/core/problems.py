@@ -97,6 +97,15 @@ _KINDS = (
         "Start again without a cursor, or follow the `next` link exactly as it was given.",
     ),
     ProblemKind(
+        "unauthenticated",
+        (401,),
+        "Who is asking is not known",
+        "No credential came with the request, or several, or one that is not good: unknown, wrong, expired or revoked. "
+        "Which of these it was is not told.",
+        "Send one credential, as `Authorization: Bearer` or, with an API key, as `apikey`. If it was good before, ask "
+        "the operator.",
+    ),
+    ProblemKind(
         "not-found",
         (404,),
         "There is nothing here",
@@ -152,6 +161,14 @@ _KINDS = (
         "The job has already finished",
         "The job succeeded or failed before it could be cancelled; an end is final.",
         "Read the job at its status_url.",
+    ),
+    ProblemKind(
+        "conflict",
+        (409,),
+        "Things are not so that this could be done",
+        "An operator asked for a change that does not fit what there is: a tenant of a name that is taken, or a key "
+        "beside too many others, for a revoked tenant, or in the place of one that has ended.",
+        "Look at what there is, and decide anew.",
     ),
     ProblemKind(
         "job-expired",

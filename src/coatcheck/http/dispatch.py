@@ -4,6 +4,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 from coatcheck.app import Operation
+from coatcheck.http.admin_door import AdminDoor
+from coatcheck.http.admin_routes import AdminCollection, Methods, admin_collections
 from coatcheck.http.aside import Aside
 from coatcheck.http.commands import Cancel, Erase
 from coatcheck.http.exchange import Exchange
@@ -45,6 +47,8 @@ class Resources:
         self._add_service_routes()
         for operation in services.app.operations.values():
             self._add_operation(operation)
+        for collection in admin_collections(services):
+            self._add_admin(collection)
 
     def find(self, path: str) -> tuple[Resource, str] | None:
         """The resource at a path and the job id in it ("" where there is none)."""
@@ -87,6 +91,21 @@ class Resources:
         self._jobs[path] = Resource(job_path, job, operation)
         self._parts[path] = {
             name: Resource(f"{job_path}/{name}", methods, operation) for name, methods in parts.items()
+        }
+
+    def _add_admin(self, collection: AdminCollection) -> None:
+        door, path = AdminDoor(self._services.settings), f"/admin/{collection.name}"
+
+        def methods(given: Methods) -> Methods:
+            behind = {method: door.before(answerer) for method, answerer in given.items()}
+            return {**behind, "HEAD": behind["GET"]} if "GET" in behind else behind
+
+        if collection.methods:
+            self._exact[path] = Resource(path, methods(collection.methods))
+        if collection.item:
+            self._jobs[path] = Resource(f"{path}/{{id}}", methods(collection.item))
+        self._parts[path] = {
+            name: Resource(f"{path}/{{id}}/{name}", methods(given)) for name, given in collection.parts.items()
         }
 
     def _reading_jobs(self, answerer: Answerer) -> dict[str, Answerer]:
