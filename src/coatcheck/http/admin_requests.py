@@ -87,10 +87,7 @@ def cursor_of(place: str) -> str:
 def actor_of(exchange: Exchange) -> Actor:
     """Who asks, and from where, as the audit log names them."""
     client = exchange.scope.get("client")
-    return Actor(OPERATOR, str(client[0]) if client else "unknown")
-
-
-OPERATOR = "operator"
+    return Actor(exchange.identity.actor, str(client[0]) if client else "unknown")
 
 
 def _place_of(cursor: str) -> str:

@@ -17,7 +17,7 @@ from coatcheck.operators.limits import Limits
 from coatcheck.operators.modes import Modes
 from coatcheck.operators.tenants import Tenants
 
-Methods: TypeAlias = Mapping[str, Answerer]
+Answerers: TypeAlias = Mapping[str, Answerer]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +28,9 @@ class AdminCollection:
     """
 
     name: str
-    methods: Methods
-    item: Methods = field(default_factory=dict)
-    parts: Mapping[str, Methods] = field(default_factory=dict)
+    methods: Answerers
+    item: Answerers = field(default_factory=dict)
+    parts: Mapping[str, Answerers] = field(default_factory=dict)
 
 
 def admin_collections(services: HttpServices) -> Sequence[AdminCollection]:
