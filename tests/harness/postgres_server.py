@@ -112,11 +112,11 @@ class PostgresServer:
             await self.execute(f"DROP DATABASE {self._passing.popleft()} WITH (FORCE)")
         return self.dsn(name)
 
-    async def execute(self, statement: str, dsn: str | None = None) -> list[Any]:
+    async def execute(self, statement: str, dsn: str | None = None, *values: Any) -> list[Any]:
         """Run one statement on a connection of its own."""
         connection = await asyncpg.connect(dsn or self.dsn())
         try:
-            return list(await connection.fetch(statement))
+            return list(await connection.fetch(statement, *values))
         finally:
             await connection.close()
 
