@@ -97,7 +97,7 @@ class Runtime:
         self._buckets = self._make_buckets()
         self._rates = Rates(lambda: self.directory.book, self._buckets)
         self.acceptance = Acceptance(
-            self.store, self.clock, Gate(self._rates), self._fault_point, lambda: self.directory.terms
+            self.store, self.clock, Gate(self._rates), self._fault_point, self.directory.current_terms
         )
         self._watch = JobWatch(self.store, self.clock)
         bounds = RetryBounds(settings.retry_after_min_s, settings.retry_after_max_s)
@@ -272,7 +272,7 @@ class Runtime:
             interval_s=self.settings.upkeep_interval_s,
             lease_s=self.settings.lease_s,
             inbox_interval_s=self.settings.inbox_interval_s,
-            terms=lambda: self.directory.terms,
+            terms=self.directory.current_terms,
         )
 
     def _worker_parts(self) -> WorkerParts:

@@ -39,6 +39,10 @@ from coatcheck.testing.conformance.queue_limits import (
 from coatcheck.testing.conformance.reading import TestExpiry, TestIsolation, TestLists, TestMeasures
 from coatcheck.testing.conformance.start_limits import (
     TestHeldTurns,
+    TestShares,
+    TestStartLimits,
+    TestStartLimitsTogether,
+    TestWeights,
 )
 from coatcheck.testing.conformance.transitions import TestTransitions
 from coatcheck.testing.conformance.upkeep import TestBaseline, TestOverdueSweep, TestRetention
@@ -89,11 +93,15 @@ SUITE = [
     TestRedrive,
     TestRescue,
     TestRetention,
+    TestShares,
     TestSpending,
+    TestStartLimits,
+    TestStartLimitsTogether,
     TestSuccess,
     TestTenants,
     TestTransitions,
     TestWakeUps,
+    TestWeights,
     TestZombies,
 ]
 

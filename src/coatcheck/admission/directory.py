@@ -47,7 +47,7 @@ class Directory:
         self._watchers: list[Callable[[], None]] = []
         self.controls = Controls()
         self.book = LimitBook(defaults)
-        self.terms = Terms(self.controls, self.book, windows)
+        self._terms = Terms(self.controls, self.book, windows)
 
     async def start(self) -> None:
         """Read the controls for the first time, and go on.
@@ -69,6 +69,10 @@ class Directory:
     def on_change(self, callback: Callable[[], None]) -> None:
         """Call `callback` whenever other controls were read."""
         self._watchers.append(callback)
+
+    def current_terms(self) -> Terms:
+        """What holds for tenants at this moment; it stays as it is, and the next moment may have others."""
+        return self._terms
 
     def tenant(self, name: str) -> TenantControl:
         """What was decided about a tenant, or what holds for everybody."""
@@ -114,6 +118,6 @@ class Directory:
     def _set(self, controls: Controls) -> None:
         self.controls = controls
         self.book = LimitBook(self._defaults, controls.overrides)
-        self.terms = Terms(self.controls, self.book, self._windows)
+        self._terms = Terms(self.controls, self.book, self._windows)
         for callback in self._watchers:
             callback()

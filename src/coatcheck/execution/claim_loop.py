@@ -105,7 +105,7 @@ class ClaimLoop:
             slots=slots,
             slots_by_operation={operation.name: slots for operation in operations},
             policies={operation.name: operation.policy for operation in operations},
-            terms=self._parts.directory.terms,
+            terms=self._parts.directory.current_terms(),
             shares=self._shares,
             here=self._ledger.by_turn() if self._shares else {},
         )

@@ -14,8 +14,6 @@ from coatcheck.core.costs import SpendTotals
 from coatcheck.core.events import OutboxEntry
 from coatcheck.core.job import AttemptRecord, InstantMs, JobRecord
 from coatcheck.core.policy import Policies
-from coatcheck.core.starts import Turn
-from coatcheck.core.terms import Terms
 from coatcheck.store.clock import Clock
 from coatcheck.store.controls import ControlStore
 from coatcheck.store.records import (
@@ -28,7 +26,6 @@ from coatcheck.store.records import (
     EraseDisposition,
     Finished,
     Finishing,
-    HeldTurns,
     JobPage,
     JobQuery,
     Lease,
@@ -43,6 +40,7 @@ from coatcheck.store.records import (
     Tombstone,
     WakeUp,
 )
+from coatcheck.store.turns import TurnStore
 
 
 class AcceptanceStore(Protocol):
@@ -178,10 +176,6 @@ class UpkeepStore(Protocol):
         """End waiting jobs whose deadline or queue limit passed. Returns how many."""
         ...
 
-    async def restore_turns(self, terms: Terms, after: Turn | None, limit: int) -> HeldTurns:
-        """Let held turns in which jobs may start come back. Looks at those after `after`, by tenant and operation."""
-        ...
-
     async def prune_expired(self, what: Prunable, now: InstantMs, limit: int) -> int:
         """Remove what retention no longer keeps; jobs leave a tombstone. Returns how many."""
         ...
@@ -202,6 +196,7 @@ class Store(
     CommandStore,
     OutboxStore,
     UpkeepStore,
+    TurnStore,
     ControlStore,
     WakeUpSource,
     Protocol,

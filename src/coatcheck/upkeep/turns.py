@@ -5,7 +5,7 @@ from collections.abc import Callable
 from coatcheck.core.starts import Turn
 from coatcheck.core.terms import Terms
 from coatcheck.observe.logs import get_logger
-from coatcheck.store.contract import UpkeepStore
+from coatcheck.store.turns import TurnStore
 
 _log = get_logger(__name__)
 
@@ -15,7 +15,7 @@ class TurnSweep:
 
     name = "turns"
 
-    def __init__(self, store: UpkeepStore, terms: Callable[[], Terms]) -> None:
+    def __init__(self, store: TurnStore, terms: Callable[[], Terms]) -> None:
         self._store = store
         self._terms = terms
         self._after: Turn | None = None

@@ -23,7 +23,7 @@ from coatcheck.stores.postgres.queue import advance_turns, leave_turns
 from coatcheck.stores.postgres.rows import EndedLease, Fixed, Row, columns, plain
 from coatcheck.stores.postgres.settling import Endings, Settling
 from coatcheck.stores.postgres.transaction import Transaction
-from coatcheck.stores.postgres.turns import restore_tenants, withhold_turns
+from coatcheck.stores.postgres.turns import restore_tenant, withhold_turns
 
 _LEASE_COLUMNS = 15
 
@@ -83,7 +83,7 @@ class Claiming(Facet):
     async def _restore_turns_of(self, tenant: str) -> None:
         """The attempt is ended whatever becomes of this: upkeep looks at turns that stay held."""
         try:
-            await restore_tenants(self._transactions, [tenant])
+            await restore_tenant(self._transactions, tenant)
         except Exception as error:
             self._log.warning("turns_not_restored", error=str(error))
 

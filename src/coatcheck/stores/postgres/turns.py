@@ -1,6 +1,6 @@
 """Turns in which no job may start are held, and come back when one may. None of it is part of a claim's transaction."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from coatcheck.core import limits
 from coatcheck.core.starts import Starts, Turn
@@ -29,9 +29,9 @@ async def withhold_turns(transactions: Transactions, turns: Iterable[Turn], term
     await _review(transactions, rows, terms)
 
 
-async def restore_tenants(transactions: Transactions, tenants: Collection[str]) -> None:
-    """Jobs of these tenants ended, and that is committed: whether others may start, the next claim sees."""
-    rows = await transactions.read("held_turns_of", sorted(tenants))
+async def restore_tenant(transactions: Transactions, tenant: str) -> None:
+    """A job of this tenant ended, and that is committed: whether others may start, the next claim sees."""
+    rows = await transactions.read("held_turns_of", tenant)
     await _restore(transactions, [(operation, tenant) for operation, tenant in rows])
 
 

@@ -97,7 +97,7 @@ SEEKS = {
     "count_queued": ["inbox_by_tenant", "ready_pkey", "scheduled_by_tenant", "turn_pkey"],
     "count_running_of": ["lease_by_operation"],
     "withhold_turns": ["turn_pkey"],
-    "restore_turns": ["turn_held_in_order", "turn_in_order", "turn_pkey"],
+    "restore_turns": ["turn_held", "turn_held_in_order", "turn_in_order", "turn_pkey"],
     "held_turns": ["turn_held"],
     "held_turns_of": ["turn_held"],
     "leave_turns": ["ready_pkey", "turn_pkey"],

@@ -1,1 +1,1 @@
-SELECT operation, tenant FROM turn WHERE is_held AND tenant = ANY ($1::text[])
+SELECT operation, tenant FROM turn WHERE is_held AND tenant = $1
