@@ -8,6 +8,7 @@ import pytest
 
 from coatcheck.testing import conformance
 from coatcheck.testing.conformance.acceptance import TestAcceptance, TestKeyRaces, TestKeys
+from coatcheck.testing.conformance.budgets import TestBudgets, TestChargesAndKeys, TestGivingBack, TestSpendingLists
 from coatcheck.testing.conformance.claims import (
     TestClaims,
     TestConcurrency,
@@ -56,8 +57,10 @@ SUITE = [
     TestApiKeys,
     TestAudit,
     TestBaseline,
+    TestBudgets,
     TestCancel,
     TestCancelledWhileRunning,
+    TestChargesAndKeys,
     TestClaims,
     TestConcurrency,
     TestControls,
@@ -71,6 +74,7 @@ SUITE = [
     TestFairness,
     TestFaults,
     TestGroupCommit,
+    TestGivingBack,
     TestHeartbeats,
     TestHeldTurns,
     TestInbox,
@@ -95,6 +99,7 @@ SUITE = [
     TestRetention,
     TestShares,
     TestSpending,
+    TestSpendingLists,
     TestStartLimits,
     TestStartLimitsTogether,
     TestSuccess,

@@ -21,6 +21,8 @@ Cost: TypeAlias = float | Callable[[Any], float]
 
 ONE: Final = 1_000_000
 DEFAULT_KIND: Final = "cost"
+OTHER_KIND: Final = "other"
+"""What metrics call the kinds that no declaration names: a handler may make them up."""
 DEFAULT_WINDOW_S: Final = 24 * 3600.0
 ALL_OPERATIONS: Final = ""
 BUDGET: Final = "budget:"

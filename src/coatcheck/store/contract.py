@@ -16,6 +16,7 @@ from coatcheck.core.job import AttemptRecord, InstantMs, JobRecord
 from coatcheck.core.policy import Policies
 from coatcheck.store.clock import Clock
 from coatcheck.store.controls import ControlStore
+from coatcheck.store.costs import CostStore
 from coatcheck.store.records import (
     Beat,
     BeatAnswer,
@@ -198,6 +199,7 @@ class Store(
     UpkeepStore,
     TurnStore,
     ControlStore,
+    CostStore,
     WakeUpSource,
     Protocol,
 ):

@@ -54,6 +54,10 @@ class Changes:
             job = self._state.jobs.get(earlier.job_id)
             is_there = job is not None and (job.record.expires_at is None or job.record.expires_at > now)
             return Replayed(self._model.record(earlier.job_id, now)) if is_there else KeyOfExpiredJob(earlier.job_id)
+        over = self._state.costs.exceeded(submission.tenant, submission.charges)
+        if over is not None:
+            return over
+        self._state.costs.charge(submission)
         if key is not None:
             self._state.keys[scope] = ModelKey(key, submission.job_id)
         job = ModelJob(_new_record(submission), Place.ENDED, submission.payload)

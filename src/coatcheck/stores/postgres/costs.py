@@ -3,22 +3,33 @@
 from collections.abc import Sequence
 
 from coatcheck.core import limits
-from coatcheck.core.costs import Purses, SpendTotals, Window
+from coatcheck.core.costs import JobCost, Purses, SpendTotals, Window
+from coatcheck.store.costs import SpendingRow
 from coatcheck.store.errors import LeaseLost
 from coatcheck.store.records import Spending, Submission, purses_of
 from coatcheck.stores.postgres.facet import Facet
-from coatcheck.stores.postgres.rows import columns
+from coatcheck.stores.postgres.rows import Row, columns
 from coatcheck.stores.postgres.transaction import Transaction
 
 
 class Costs(Facet):
-    """The part of the engine's ClaimStore that counts costs."""
+    """The engine's CostStore, and the part of its ClaimStore that counts costs."""
 
     async def spend(self, spending: Spending) -> SpendTotals:
         totals = await self._work.run(spend_all, spending)
         if totals is None:
             raise LeaseLost(spending.lease.job_id)
         return totals
+
+    async def list_spending(self, tenant: str, limit: int, before: SpendingRow | None = None) -> Sequence[SpendingRow]:
+        key: Row = (None,) * 4
+        if before is not None:
+            key = (before.window.began_at, before.kind, before.window.length_ms, before.operation)
+        rows = await self._transactions.read("list_spending", tenant, limit, *key)
+        return [SpendingRow(row[0], Window(row[1], row[2]), row[3], row[4], row[5]) for row in rows]
+
+    async def list_job_costs(self, job_id: str) -> Sequence[JobCost]:
+        return [JobCost(*row) for row in await self._transactions.read("list_job_costs", job_id)]
 
 
 async def ran_before_ms(transaction: Transaction, job_ids: Sequence[str]) -> dict[str, int]:

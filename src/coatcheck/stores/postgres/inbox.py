@@ -128,9 +128,7 @@ def _error(answer: Earlier | QueueFull | OverBudget) -> ErrorInfo:
         case OverBudget(charge):
             category, code = ErrorCategory.LIMIT_EXCEEDED, "budget-exceeded"
             cost, left = units_of(charge.units), units_of(answer.left)
-            detail = (
-                f"When this work was to be queued, it cost {cost} {charge.kind}, and {left} of its budget were left."
-            )
+            detail = f"When this work was to be queued, {left} {charge.kind} of its budget were left; it costs {cost}."
         case Replayed(job):
             code, detail = "idempotency-key-replayed", f"The same work was accepted under this key as {job.id}."
         case KeyConflict(job_id):

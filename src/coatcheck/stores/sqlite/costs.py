@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import msgspec
 
 from coatcheck.core import limits
-from coatcheck.core.costs import Purses, SpendTotals, Window
+from coatcheck.core.costs import JobCost, Purses, SpendTotals, Window
+from coatcheck.store.costs import SpendingRow
 from coatcheck.store.errors import LeaseLost
 from coatcheck.store.records import Spending, Submission, purses_of
 from coatcheck.stores.sqlite.facet import Facet
@@ -19,13 +20,32 @@ _RAN: msgspec.json.Decoder[list[tuple[str, int]]] = msgspec.json.Decoder(list[tu
 
 
 class Costs(Facet):
-    """The part of the engine's ClaimStore that counts costs."""
+    """The engine's CostStore, and the part of its ClaimStore that counts costs."""
 
     async def spend(self, spending: Spending) -> SpendTotals:
         totals = await self._writer.run(lambda transaction: _spend(transaction, spending))
         if totals is None:
             raise LeaseLost(spending.lease.job_id)
         return totals
+
+    async def list_spending(self, tenant: str, limit: int, before: SpendingRow | None = None) -> Sequence[SpendingRow]:
+        found = self._readers.here(
+            lambda snapshot: snapshot.rows(
+                "list_spending",
+                tenant=tenant,
+                limit=limit,
+                window_at=before and before.window.began_at,
+                kind=before and before.kind,
+                window_ms=before and before.window.length_ms,
+                operation=before and before.operation,
+            )
+        )
+        return [SpendingRow(kind, Window(at, ms), operation, *sums) for kind, at, ms, operation, *sums in found]
+
+    async def list_job_costs(self, job_id: str) -> Sequence[JobCost]:
+        return [
+            JobCost(*row) for row in self._readers.here(lambda snapshot: snapshot.rows("list_job_costs", job_id=job_id))
+        ]
 
 
 def ran_before_ms(transaction: Transaction, job_ids: Sequence[str]) -> dict[str, int]:
