@@ -16,15 +16,15 @@ from starlette.types import ASGIApp
 from coatcheck.acceptance.acceptance import Acceptance
 from coatcheck.admission.buckets import LocalBuckets
 from coatcheck.admission.directory import Directory
-from coatcheck.admission.gate import Gate
 from coatcheck.admission.limit_defaults import limit_defaults
-from coatcheck.admission.rates import Rates
+from coatcheck.admission.parts import make_admission
 from coatcheck.admission.shared_buckets import BucketServer, SharedBuckets
 from coatcheck.app import App
 from coatcheck.completion.estimates import Estimates, RetryBounds
 from coatcheck.completion.events.channel import ChannelRefused
 from coatcheck.completion.events.file import FileChannel
 from coatcheck.completion.relay import Relay, RelayParts
+from coatcheck.completion.start_checks import StartChecks
 from coatcheck.completion.watch import JobWatch
 from coatcheck.core.faults import FaultPoint, no_fault
 from coatcheck.core.job import JobRecord
@@ -91,11 +91,12 @@ class Runtime:
         self.store: Store = self._make_store()
         self.directory = Directory(self.store, self.clock, limit_defaults(settings, app))
         self._buckets = self._make_buckets()
-        self._rates = Rates(lambda: self.directory.book, self._buckets)
-        self.acceptance = Acceptance(self.store, self.clock, Gate(self._rates), self._fault_point)
+        self._admission = make_admission(self.directory, self._buckets, self.store, self.clock)
+        self.acceptance = Acceptance(self.store, self.clock, self._admission.gate, self._fault_point)
         self._watch = JobWatch(self.store, self.clock)
         bounds = RetryBounds(settings.retry_after_min_s, settings.retry_after_max_s)
-        self._estimates = Estimates(self.store, self.clock, bounds)
+        self._estimates = Estimates(self.store, self._admission.measures, self._admission.forecasts, self.clock, bounds)
+        self._start_checks = StartChecks(self.store, self.clock, self.metrics)
         self._worker: Worker | None = None
         self._relay: Relay | None = None
         self._upkeep: Upkeep | None = None
@@ -133,11 +134,12 @@ class Runtime:
                 acceptance=self.acceptance,
                 watch=self._watch,
                 estimates=self._estimates,
+                start_checks=self._start_checks,
                 metrics=self.metrics,
                 settings=self.settings,
                 directory=self.directory,
                 draining=self.draining,
-                rates=self._rates,
+                rates=self._admission.rates,
                 fault_point=self._fault_point,
             )
         )
@@ -164,6 +166,8 @@ class Runtime:
 
     async def _start_roles(self) -> None:
         roles = self.settings.roles
+        if "api" in roles:
+            self._start_checks.start()
         if "upkeep" in roles:
             self._upkeep = Upkeep(self._upkeep_parts())
             self._upkeep.start()
@@ -181,7 +185,8 @@ class Runtime:
             if part is not None:
                 await _end(part)
         self._worker = self._relay = self._upkeep = None
-        await self._estimates.close()
+        await _end(self._start_checks)
+        await self._admission.measures.close()
         self._unlisten()
         await _end(self.directory)
         if isinstance(self._buckets, SharedBuckets):

@@ -107,6 +107,10 @@ class ReadingStore(Protocol):
         """One measure for each operation that has, or recently had, work."""
         ...
 
+    async def count_ahead(self, job: JobRecord, limit: int) -> int:
+        """How many ready jobs of the job's tenant go before it in its operation; counts no further than `limit`."""
+        ...
+
     async def check_health(self) -> None:
         """Return if the store answers; raises StoreUnavailable otherwise."""
         ...
