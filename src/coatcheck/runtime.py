@@ -9,17 +9,18 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from importlib import import_module
 from types import ModuleType
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from starlette.types import ASGIApp
 
 from coatcheck.acceptance.acceptance import Acceptance
-from coatcheck.admission.buckets import LocalBuckets
 from coatcheck.admission.directory import Directory
+from coatcheck.admission.key_sets import KeySetUnavailable
 from coatcheck.admission.limit_defaults import limit_defaults
 from coatcheck.admission.parts import make_admission
-from coatcheck.admission.shared_buckets import BucketServer, SharedBuckets
+from coatcheck.admitting import make_buckets
 from coatcheck.app import App
+from coatcheck.authenticating import ExtraMissing, make_authentication
 from coatcheck.completion.estimates import Estimates, RetryBounds
 from coatcheck.completion.events.channel import ChannelRefused
 from coatcheck.completion.events.file import FileChannel
@@ -49,6 +50,7 @@ from coatcheck.stores.sqlite.store import SqliteStore
 from coatcheck.testing.faults import crash_at
 from coatcheck.upkeep.loop import Upkeep, UpkeepParts
 
+_Made = TypeVar("_Made")
 _log = get_logger(__name__)
 
 
@@ -90,19 +92,24 @@ class Runtime:
         self._app_ref = _checked_ref(app, app_ref) if "worker" in settings.roles else ""
         self.store: Store = self._make_store()
         self.directory = Directory(self.store, self.clock, limit_defaults(settings, app))
-        self._buckets = self._make_buckets()
-        self._admission = make_admission(self.directory, self._buckets, self.store, self.clock)
+        buckets = _or_refused(lambda: make_buckets(settings, app.name, self.clock, self.metrics))
+        self._admission = make_admission(self.directory, buckets, self.store, self.clock)
         self.acceptance = Acceptance(self.store, self.clock, self._admission.gate, self._fault_point)
         self._watch = JobWatch(self.store, self.clock)
         bounds = RetryBounds(settings.retry_after_min_s, settings.retry_after_max_s)
         self._estimates = Estimates(self.store, self._admission.measures, self._admission.forecasts, self.clock, bounds)
         self._start_checks = StartChecks(self.store, self.clock, self.metrics)
+        self._authentication = _or_refused(
+            lambda: make_authentication(settings, self.store, self.directory, self.clock)
+        )
         self._worker: Worker | None = None
         self._relay: Relay | None = None
         self._upkeep: Upkeep | None = None
         self._is_open = False
         self._unlisten: Callable[[], None] = lambda: None
         self.draining.on_begin(self._watch.stop)
+        # A wait may be somebody's whose key was just revoked.
+        self.directory.on_change(self._watch.wake_all)
 
     async def start(self) -> None:
         """Open the store and begin every role but the API, which begins when its ASGI app is called.
@@ -115,9 +122,11 @@ class Runtime:
             self._is_open = True
             self._unlisten = self.store.listen(self._hear)
             await self.directory.start()
-            if isinstance(self._buckets, SharedBuckets):
-                self._buckets.start()
+            self._admission.start()
             await self._start_roles()
+        except KeySetUnavailable as error:
+            await self._end_parts()
+            raise StartRefused(f"jwt_keys: {error}.") from error
         except (StoreRefused, StoreUnavailable, ChannelRefused, RunnerFailed) as error:
             await self._end_parts()
             raise StartRefused(str(error)) from error
@@ -141,6 +150,7 @@ class Runtime:
                 draining=self.draining,
                 rates=self._admission.rates,
                 fault_point=self._fault_point,
+                authentication=self._authentication,
             )
         )
 
@@ -168,6 +178,7 @@ class Runtime:
         roles = self.settings.roles
         if "api" in roles:
             self._start_checks.start()
+            await self._authentication.start()
         if "upkeep" in roles:
             self._upkeep = Upkeep(self._upkeep_parts())
             self._upkeep.start()
@@ -186,11 +197,10 @@ class Runtime:
                 await _end(part)
         self._worker = self._relay = self._upkeep = None
         await _end(self._start_checks)
-        await self._admission.measures.close()
+        await _end(self._admission)
+        await _end(self._authentication)
         self._unlisten()
         await _end(self.directory)
-        if isinstance(self._buckets, SharedBuckets):
-            await _end(self._buckets)
         if self._is_open:
             self._is_open = False
             await self.store.close()
@@ -231,19 +241,6 @@ class Runtime:
         engine: Callable[..., Store] = load_engine("postgres", "store", "PostgreSQL").PostgresStore
         return engine(config, self.clock, self._fault_point)
 
-    def _make_buckets(self) -> LocalBuckets | SharedBuckets:
-        local, url = LocalBuckets(self.clock), self.settings.limits_store
-        if url is None:
-            return local
-        try:
-            valkey = import_module("coatcheck.admission.valkey")
-        except ModuleNotFoundError as error:
-            raise StartRefused(
-                f"limits_store is set, and its client {error.name} is not installed; install coatcheck[valkey]."
-            ) from error
-        server: BucketServer = valkey.Valkey(url.get_secret_value(), self.app.name)
-        return SharedBuckets(server, local, self.metrics)
-
     def _make_worker(self, parts: WorkerParts) -> Worker:
         return Worker(parts)
 
@@ -283,6 +280,13 @@ class Runtime:
             directory=self.directory,
             fault_point=self._fault_point,
         )
+
+
+def _or_refused(make: Callable[[], _Made]) -> _Made:
+    try:
+        return make()
+    except ExtraMissing as error:
+        raise StartRefused(str(error)) from error
 
 
 def _make_clock(settings: Settings, wall: DatabaseWall) -> Clock:

@@ -12,8 +12,8 @@ from typing import Final
 from coatcheck.core.quotas import ALL
 from coatcheck.observe.logs import get_logger
 from coatcheck.store.clock import Clock
-from coatcheck.store.contract import ReadingStore
 from coatcheck.store.errors import StoreError
+from coatcheck.store.queues import QueueStore
 from coatcheck.store.records import QueueMeasure
 
 FRESH_S: Final = 1.0
@@ -25,7 +25,7 @@ _log = get_logger("admission.measures")
 class Measures:
     """The last measure of each queue, and what was let in since."""
 
-    def __init__(self, store: ReadingStore, clock: Clock) -> None:
+    def __init__(self, store: QueueStore, clock: Clock) -> None:
         self._store = store
         self._clock = clock
         self._queues: Mapping[str, QueueMeasure] = {}

@@ -11,7 +11,7 @@ from coatcheck.core.forecast import MEASURE_AGE_S
 from coatcheck.core.job import InstantMs, JobRecord
 from coatcheck.core.states import Status
 from coatcheck.store.clock import Clock
-from coatcheck.store.contract import ReadingStore
+from coatcheck.store.queues import QueueStore
 from coatcheck.store.records import QueueMeasure
 
 _RUN_UNKNOWN_S = 1.0
@@ -54,7 +54,7 @@ class Estimates:
 
     def __init__(
         self,
-        store: ReadingStore,
+        store: QueueStore,
         measures: Measures,
         forecasts: Forecasts,
         clock: Clock,

@@ -1,16 +1,4 @@
-"""How long a job will wait: from who waits, how many jobs run at once and how long they take.
-
-Tenants take turns, so a job that has `own` jobs of its tenant before it also lets pass, of each other tenant, as many
-as that one's share allows meanwhile, and no more than it has waiting:
-
-    ahead = own + sum over others of min(waiting, (own + 1) * weight / own weight)
-
-With `slots` jobs running at once, of mean length m and standard deviation s, seen in n runs:
-
-    wait  = ahead * m / slots
-    error = s / slots * sqrt(ahead + ahead * ahead / n)        the runs ahead vary, and so does the mean of n of them
-    bound = wait + 1.645 * error + the age a measure may have  95 of 100 jobs start before it, if all else stays
-"""
+"""How long a job will wait: from who waits, how many jobs run at once and how long they take."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Mapping
@@ -25,7 +13,14 @@ MEASURE_AGE_S: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How fast a queue goes: jobs that run at once, and the mean and deviation of `runs` runs in seconds."""
+    """How fast a queue goes: jobs that run at once, and the mean and deviation of `runs` runs in seconds.
+
+        wait  = ahead * run_s / slots
+        error = 1.645 * spread_s / slots * sqrt(ahead + ahead * ahead / runs)
+        bound = wait + error + the age a measure may have
+
+    The runs ahead vary, and so does a mean of so many runs; 95 of 100 jobs start before the bound, if all else stays.
+    """
 
     slots: float
     run_s: float
@@ -51,6 +46,11 @@ class Pace:
 
 class Lines:
     """How many jobs each tenant has waiting, made so that a question costs little however many tenants there are.
+
+    Tenants take turns, so a job that has `own` jobs of its tenant before it also lets pass, of each other tenant, as
+    many as that one's share allows meanwhile, and no more than it has waiting:
+
+        ahead = own + sum over others of min(waiting, (own + 1) * weight / own weight)
 
     Args:
         waiting: ready jobs by tenant.

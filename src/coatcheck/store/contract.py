@@ -10,11 +10,13 @@ the commit, of which only a repeat can tell.
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from coatcheck.core.costs import SpendTotals
 from coatcheck.core.events import OutboxEntry
 from coatcheck.core.job import AttemptRecord, InstantMs, JobRecord
 from coatcheck.core.policy import Policies
 from coatcheck.store.clock import Clock
 from coatcheck.store.controls import ControlStore
+from coatcheck.store.queues import QueueStore
 from coatcheck.store.records import (
     Beat,
     BeatAnswer,
@@ -30,9 +32,9 @@ from coatcheck.store.records import (
     Lease,
     Promotion,
     Prunable,
-    QueueMeasure,
     RedriveRefusal,
     Redriving,
+    Spending,
     StoredResult,
     Submission,
     Tombstone,
@@ -83,6 +85,14 @@ class ClaimStore(Protocol):
         """
         ...
 
+    async def spend(self, spending: Spending) -> SpendTotals:
+        """Count what an attempt spends, once for each number; what stands then is for the caller to judge.
+
+        Raises:
+            LeaseLost: the lease is no longer this worker's; nothing was written.
+        """
+        ...
+
 
 class ReadingStore(Protocol):
     """For status reads, lists and the console. Expiry is computed here, at the read."""
@@ -101,14 +111,6 @@ class ReadingStore(Protocol):
 
     async def list_attempts(self, tenant: str, job_id: str) -> Sequence[AttemptRecord]:
         """The starts of the tenant's job, oldest first, the running one included."""
-        ...
-
-    async def measure_queues(self, now: InstantMs) -> Sequence[QueueMeasure]:
-        """One measure for each operation that has, or recently had, work."""
-        ...
-
-    async def count_ahead(self, job: JobRecord, limit: int) -> int:
-        """How many ready jobs of the job's tenant go before it in its operation; counts no further than `limit`."""
         ...
 
     async def check_health(self) -> None:
@@ -178,6 +180,7 @@ class Store(
     AcceptanceStore,
     ClaimStore,
     ReadingStore,
+    QueueStore,
     CommandStore,
     OutboxStore,
     UpkeepStore,

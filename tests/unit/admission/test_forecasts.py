@@ -16,8 +16,8 @@ from coatcheck.core.forecast import Lines, Pace
 from coatcheck.core.job import InstantMs
 from coatcheck.core.problems import Refused
 from coatcheck.core.quotas import ALL, LimitBook, LimitKey, LimitName
-from coatcheck.store.contract import ReadingStore
 from coatcheck.store.errors import StoreUnavailable
+from coatcheck.store.queues import QueueStore
 from coatcheck.store.records import QueueMeasure, TenantQueue
 from coatcheck.testing.clock import ManualClock
 
@@ -59,7 +59,7 @@ class Scene:
     def __init__(self) -> None:
         self.clock = ManualClock()
         self.queue = Queue(self.clock)
-        self.measures = Measures(cast("ReadingStore", self.queue), self.clock)
+        self.measures = Measures(cast("QueueStore", self.queue), self.clock)
         self.forecasts = Forecasts(self.measures, self.clock, lambda tenant: 1.0)
         self.book = LimitBook({})
         self.saturation = Saturation(lambda: self.book, self.measures, self.forecasts, self.clock)

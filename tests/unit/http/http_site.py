@@ -18,6 +18,7 @@ from coatcheck.admission.limit_defaults import limit_defaults
 from coatcheck.admission.measures import Measures
 from coatcheck.admission.parts import make_admission
 from coatcheck.app import App
+from coatcheck.authenticating import make_authentication
 from coatcheck.completion.estimates import Estimates
 from coatcheck.completion.start_checks import StartChecks
 from coatcheck.completion.watch import JobWatch
@@ -137,7 +138,9 @@ async def open_site(folder: Path, settings: Mapping[str, Any] | None = None) -> 
         draining=DrainState(),
         rates=admission.rates,
         fault_point=faults,
+        authentication=make_authentication(given, store, directory, clock),
     )
+    directory.on_change(services.watch.wake_all)
     asgi = build_asgi(services)
     transport = httpx.ASGITransport(app=asgi)
     async with httpx.AsyncClient(transport=transport, base_url="http://testserver") as client:
