@@ -27,6 +27,7 @@ from coatcheck.testing.conformance.finishing import (
 )
 from coatcheck.testing.conformance.inbox import TestInbox, TestInboxEvents, TestInboxKeys
 from coatcheck.testing.conformance.leases import TestHeartbeats, TestRescue, TestZombies
+from coatcheck.testing.conformance.operating import TestDeadLetters, TestOperating, TestSurveys
 from coatcheck.testing.conformance.outbox import TestOutbox
 from coatcheck.testing.conformance.reading import TestExpiry, TestIsolation, TestLists, TestMeasures
 from coatcheck.testing.conformance.transitions import TestTransitions
@@ -43,6 +44,7 @@ SUITE = [
     TestCancelledWhileRunning,
     TestClaims,
     TestConcurrency,
+    TestDeadLetters,
     TestDoubleClaims,
     TestDueTimes,
     TestDurability,
@@ -62,6 +64,7 @@ SUITE = [
     TestKeys,
     TestLists,
     TestMeasures,
+    TestOperating,
     TestOtherOutcomes,
     TestOutbox,
     TestOverdue,
@@ -70,6 +73,7 @@ SUITE = [
     TestRescue,
     TestRetention,
     TestSuccess,
+    TestSurveys,
     TestTransitions,
     TestWakeUps,
     TestZombies,

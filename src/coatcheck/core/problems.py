@@ -154,6 +154,20 @@ _KINDS = (
         "Read the job at its status_url.",
     ),
     ProblemKind(
+        "job-not-failed",
+        (409,),
+        "The job has not failed",
+        "An operator asked for the job to be run again. Only a failed job is.",
+        "Read where the job stands; hand the work in again if it is wanted once more.",
+    ),
+    ProblemKind(
+        "tenant-revoked",
+        (409,),
+        "The tenant is revoked",
+        "An operator asked for new work of a tenant that is revoked, and gets none.",
+        "Restore the tenant first, where its revocation can be undone.",
+    ),
+    ProblemKind(
         "job-expired",
         (410, 409),
         "The job has expired",
