@@ -18,11 +18,26 @@ from coatcheck.core.durations import seconds
 Role: TypeAlias = Literal["api", "worker", "relay", "upkeep"]
 ALL_ROLES: tuple[Role, ...] = ("api", "worker", "relay", "upkeep")
 HEARTBEATS_IN_A_LEASE_MIN = 3
+DURATION = 'a duration such as 15, "15s" or "2m"'
+
+WHERE, SERVER, ACCESS, TENANTS, WORK, ANSWERS, SEEING, TESTING = GROUPS = (
+    "Where",
+    "Server",
+    "Access",
+    "Tenants",
+    "Work",
+    "Answers",
+    "Seeing",
+    "Testing",
+)
 
 
 @dataclass(frozen=True, slots=True)
 class SettingRow:
-    """What the reference says of one setting. `type` is what a value must be, in words."""
+    """What the reference says of one setting. `type` is what a value must be, in words.
+
+    `is_secret`: its value is never shown, and no flag sets it, since other users of a machine see command lines.
+    """
 
     name: str
     env: str
@@ -31,9 +46,10 @@ class SettingRow:
     description: str
     group: str
     example: Any
+    is_secret: bool = False
 
 
-def _listed(value: Any) -> Any:
+def listed(value: Any) -> Any:
     """A comma-separated text becomes its members; other values stay as they are."""
     if isinstance(value, str):
         return tuple(part.strip() for part in value.split(",") if part.strip())
@@ -145,10 +161,16 @@ def setting(default: Any, group: str, form: str, description: str, example: Any 
     return Field(default, description=description, json_schema_extra=extra, **bounds)
 
 
+def secret(default: Any, group: str, form: str, description: str, example: Any, **bounds: Any) -> Any:
+    """A setting whose value is never shown."""
+    extra = {"group": group, "form": form, "example": example, "is_secret": True}
+    return Field(default, description=description, json_schema_extra=extra, **bounds)
+
+
 Seconds: TypeAlias = Annotated[float, BeforeValidator(_seconds)]
 ReadableFile: TypeAlias = Annotated[Path, AfterValidator(_readable_file)]
 StoreUrl: TypeAlias = Annotated[str, AfterValidator(_store_url)]
 ListenUrl: TypeAlias = Annotated[str, AfterValidator(_listen_url)]
 EventsUrl: TypeAlias = Annotated[str, AfterValidator(_events_url)]
 PublicUrl: TypeAlias = Annotated[str, AfterValidator(_public_url)]
-Roles: TypeAlias = Annotated[tuple[Role, ...], NoDecode, BeforeValidator(_listed), AfterValidator(_ordered_roles)]
+Roles: TypeAlias = Annotated[tuple[Role, ...], NoDecode, BeforeValidator(listed), AfterValidator(_ordered_roles)]

@@ -14,13 +14,21 @@ from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
 from coatcheck.core import limits
+from coatcheck.setting_access import AccessSettings
 from coatcheck.setting_file import SettingsError, advice, read_file
+from coatcheck.setting_server import ServerSettings
+from coatcheck.setting_tenants import TenantSettings
 from coatcheck.setting_values import (
     ALL_ROLES,
+    ANSWERS,
+    DURATION,
+    GROUPS,
+    SEEING,
+    TESTING,
+    WHERE,
+    WORK,
     EventsUrl,
     ListenUrl,
-    PublicUrl,
-    ReadableFile,
     Roles,
     Seconds,
     SettingRow,
@@ -35,12 +43,8 @@ from coatcheck.setting_values import (
 
 ENV_PREFIX = "COATCHECK_"
 
-_WHERE, _SERVER, _WORK = "Where", "Server", "Work"
-_TIMES, _SEEING, _TESTING = "Answers", "Seeing", "Testing"
-_DURATION = 'a duration such as 15, "15s" or "2m"'
 
-
-class Settings(BaseSettings):
+class Settings(ServerSettings, AccessSettings, TenantSettings, BaseSettings):
     """Everything that can be set. `Settings(port=9000)` reads the environment and the file for all that is not given.
 
     Args of the constructor: any setting by its name, and `config_file`, the path of the file to read
@@ -54,14 +58,14 @@ class Settings(BaseSettings):
 
     store: StoreUrl = setting(
         "sqlite:///coatcheck.db",
-        _WHERE,
+        WHERE,
         "sqlite:///relative/path, sqlite:////absolute/path or postgresql://host/database",
         "Where jobs are kept. A SQLite file is made when it is missing; its directory must be there, on a local disk. A"
         " PostgreSQL URL goes to the driver as it stands.",
     )
     postgres_connections: int = setting(
         4,
-        _WHERE,
+        WHERE,
         f"a whole number from 1 to {limits.STORE_CONNECTIONS_MAX}",
         "Connections to PostgreSQL that a process holds at most, the one that listens for hints not counted.",
         ge=1,
@@ -69,7 +73,7 @@ class Settings(BaseSettings):
     )
     postgres_pooler: Literal["transaction"] | None = setting(
         None,
-        _WHERE,
+        WHERE,
         '"transaction" or left out',
         'Write "transaction" when a pooler such as PgBouncer in transaction mode stands before the database. Hints from'
         " other processes then need postgres_listen.",
@@ -77,7 +81,7 @@ class Settings(BaseSettings):
     )
     postgres_listen: ListenUrl | None = setting(
         None,
-        _WHERE,
+        WHERE,
         "postgresql://host/database, or off",
         "Where hints from other processes are listened for: the same database, reached without a pooler. Without it,"
         " where the store is, or nowhere behind a pooler; `off` leaves it to polling.",
@@ -85,94 +89,28 @@ class Settings(BaseSettings):
     )
     migrate: bool = setting(
         True,
-        _WHERE,
+        WHERE,
         "true or false",
         "Whether a process that starts brings the store's schema up to date. With false an operator does it, with"
         " `coatcheck db upgrade`, and until then no process of this version starts.",
     )
     roles: Roles = setting(
         ALL_ROLES,
-        _WHERE,
+        WHERE,
         "one or more of api, worker, relay, upkeep",
         "What this process does. Processes with different roles share a store.",
     )
     events: EventsUrl | None = setting(
         None,
-        _WHERE,
+        WHERE,
         "file:PATH",
         "Where every change of a job is told as a CloudEvent, one JSON text a line. All processes of a store must agree"
         " on whether it is set.",
         "file:events.jsonl",
     )
-    host: str = setting(
-        "127.0.0.1",
-        _SERVER,
-        "an address or a host name",
-        'The address to listen on. Addresses that other machines can reach need `auth = "none"` written out.',
-        min_length=1,
-    )
-    port: int = setting(
-        8080, _SERVER, "a whole number from 0 to 65535", "The port to listen on; 0 takes a free one.", ge=0, le=65535
-    )
-    auth: Literal["none"] | None = setting(
-        None,
-        _SERVER,
-        '"none" or left out',
-        'Write "none" to serve everyone who can reach the host and port as one tenant, without authentication.',
-        "none",
-    )
-    public_url: PublicUrl | None = setting(
-        None,
-        _SERVER,
-        "an http or https URL without query, which may carry a path",
-        "What clients call the server, for absolute links; without it links begin with a slash.",
-        "https://jobs.example.org/api",
-    )
-    tls_cert: ReadableFile | None = setting(
-        None, _SERVER, "a readable PEM file", "The server's certificate with its chain; turns TLS on.", "server.pem"
-    )
-    tls_key: ReadableFile | None = setting(
-        None,
-        _SERVER,
-        "a readable PEM file",
-        "The certificate's private key, when it is not in the same file.",
-        "server.key",
-    )
-    tls_client_ca: ReadableFile | None = setting(
-        None,
-        _SERVER,
-        "a readable PEM file",
-        "Clients must show a certificate signed by one of these authorities.",
-        "clients.pem",
-    )
-    connections_max: int = setting(
-        limits.CONNECTIONS_DEFAULT,
-        _SERVER,
-        f"a whole number from 1 to {limits.CONNECTIONS_MAX}",
-        "Connections held at once; a new one takes the place of the one that has been idle longest.",
-        ge=1,
-        le=limits.CONNECTIONS_MAX,
-    )
-    headers_bytes_max: int = setting(
-        limits.REQUEST_HEAD_BYTES_DEFAULT,
-        _SERVER,
-        f"a whole number from {limits.REQUEST_HEAD_BYTES_MIN} to {limits.REQUEST_HEAD_BYTES_MAX}",
-        "Bytes of a request's line and headers together; more are answered with 431.",
-        ge=limits.REQUEST_HEAD_BYTES_MIN,
-        le=limits.REQUEST_HEAD_BYTES_MAX,
-    )
-    headers_timeout_s: Seconds = setting(
-        10.0, _SERVER, _DURATION, "How long a client may take to send a request's headers.", gt=0, le=600
-    )
-    body_timeout_s: Seconds = setting(
-        30.0, _SERVER, _DURATION, "How long a client may take to send a request's body.", gt=0, le=3600
-    )
-    keep_alive_s: Seconds = setting(
-        75.0, _SERVER, _DURATION, "How long an idle connection stays open for a next request.", gt=0, le=3600
-    )
     workers: int = setting(
         1,
-        _WORK,
+        WORK,
         f"a whole number from 1 to {limits.RUNNERS_MAX}",
         "Runner processes, in which handlers run.",
         ge=1,
@@ -180,7 +118,7 @@ class Settings(BaseSettings):
     )
     concurrency: int = setting(
         100,
-        _WORK,
+        WORK,
         f"a whole number from 1 to {limits.RUNNER_CONCURRENCY_MAX}",
         "Attempts that run at once in each runner.",
         ge=1,
@@ -188,7 +126,7 @@ class Settings(BaseSettings):
     )
     solo_runners: int = setting(
         2,
-        _WORK,
+        WORK,
         f"a whole number from 1 to {limits.RUNNERS_MAX}",
         'Further processes that run one attempt each, for `runs_in="process"` and for jobs that must run alone.',
         ge=1,
@@ -196,63 +134,63 @@ class Settings(BaseSettings):
     )
     lease_s: Seconds = setting(
         15.0,
-        _WORK,
-        _DURATION,
+        WORK,
+        DURATION,
         "How long a worker that went silent keeps its jobs.",
         ge=limits.LEASE_S_MIN,
         le=limits.LEASE_S_MAX,
     )
     heartbeat_s: Seconds = setting(
         3.0,
-        _WORK,
-        _DURATION,
+        WORK,
+        DURATION,
         "How often a worker says that it is alive; at most a third of lease_s. Running jobs see a cancellation then.",
         gt=0,
     )
     cancel_grace_s: Seconds = setting(
         30.0,
-        _WORK,
-        _DURATION,
+        WORK,
+        DURATION,
         "How long a handler told to stop may go on before its job is recorded as cancelled without it.",
         ge=0,
         le=limits.GRACE_S_MAX,
     )
     grace_s: Seconds = setting(
         30.0,
-        _WORK,
-        _DURATION,
+        WORK,
+        DURATION,
         "How long running jobs may finish when the process is told to stop; the rest are given back uncounted.",
         ge=0,
         le=limits.GRACE_S_MAX,
     )
     drain_delay_s: Seconds = setting(
         1.0,
-        _WORK,
-        _DURATION,
+        WORK,
+        DURATION,
         "How long the server goes on answering 503 after it is told to stop, for load balancers to notice.",
         ge=0,
         le=600,
     )
     upkeep_interval_s: Seconds = setting(
-        1.0, _WORK, _DURATION, "How often lost leases, deadlines and retention are looked at.", ge=0.05, le=60
+        1.0, WORK, DURATION, "How often lost leases, deadlines and retention are looked at.", ge=0.05, le=60
     )
     inbox_interval_s: Seconds = setting(
-        0.1, _WORK, _DURATION, "How often PostgreSQL is asked for work handed in within a transaction.", ge=0.01, le=60
+        0.1, WORK, DURATION, "How often PostgreSQL is asked for work handed in within a transaction.", ge=0.01, le=60
     )
     wait_max_s: Seconds = setting(
-        25.0, _TIMES, _DURATION, "The longest an answer to `Prefer: wait` is held.", ge=0, le=limits.WAIT_S_MAX
+        25.0, ANSWERS, DURATION, "The longest an answer to `Prefer: wait` is held.", ge=0, le=limits.WAIT_S_MAX
     )
     stream_comment_s: Seconds = setting(
         limits.STREAM_COMMENT_INTERVAL_S,
-        _TIMES,
-        _DURATION,
+        ANSWERS,
+        DURATION,
         "How often a silent stream sends a comment, so that nobody in between gives it up.",
         ge=0.05,
         le=600,
     )
     retry_after_min_s: int = setting(
         limits.RETRY_AFTER_S_MIN,
-        _TIMES,
+        ANSWERS,
         "whole seconds, at least 1",
         "The shortest `Retry-After` clients are given.",
         ge=1,
@@ -260,21 +198,21 @@ class Settings(BaseSettings):
     )
     retry_after_max_s: int = setting(
         limits.RETRY_AFTER_S_MAX,
-        _TIMES,
+        ANSWERS,
         "whole seconds, at least retry_after_min_s",
         "The longest `Retry-After` clients are given.",
         ge=1,
         le=3600,
     )
     log_format: Literal["auto", "json", "console"] = setting(
-        "auto", _SEEING, "auto, json or console", "How logs look; auto is console on a terminal and JSON elsewhere."
+        "auto", SEEING, "auto, json or console", "How logs look; auto is console on a terminal and JSON elsewhere."
     )
     log_level: Literal["debug", "info", "warning", "error"] = setting(
-        "info", _SEEING, "debug, info, warning or error", "The least severe log lines written."
+        "info", SEEING, "debug, info, warning or error", "The least severe log lines written."
     )
     metrics_port: int | None = setting(
         None,
-        _SEEING,
+        SEEING,
         "a whole number from 1 to 65535",
         "Where a process without the role api serves /livez, /readyz and /metrics; without it, nowhere.",
         9090,
@@ -283,7 +221,7 @@ class Settings(BaseSettings):
     )
     crash_at: str | None = setting(
         None,
-        _TESTING,
+        TESTING,
         "a fault point and a count, such as before-commit:1 or before-commit:1:stop",
         "For tests: kill this process at a fault point, or stop it there as SIGSTOP does.",
         "before-commit:1",
@@ -355,16 +293,17 @@ def describe_settings() -> Sequence[SettingRow]:
             raise TypeError(f"setting {name} is not described")
         form, group = str(extra["form"]), str(extra["group"])
         env = ENV_PREFIX + name.upper()
-        rows.append(SettingRow(name, env, form, field.default, field.description, group, extra["example"]))
-    return rows
+        is_secret = "is_secret" in extra
+        rows.append(SettingRow(name, env, form, field.default, field.description, group, extra["example"], is_secret))
+    return sorted(rows, key=lambda row: GROUPS.index(row.group))
 
 
 def _exposure_fault(settings: Settings) -> str | None:
-    if settings.auth == "none" or is_loopback(settings.host) or "api" not in settings.roles:
+    if settings.auth or is_loopback(settings.host) or "api" not in settings.roles:
         return None
     return (
-        f'host is {settings.host!r}, which other machines may reach without authentication; write auth = "none" to'
-        " allow that, or listen on 127.0.0.1."
+        f'host is {settings.host!r}, which other machines may reach without authentication; set auth, to "none" if'
+        " that is meant, or listen on 127.0.0.1."
     )
 
 
@@ -388,7 +327,7 @@ def _sentence(error: ErrorDetails, given: Mapping[str, Any]) -> str:
     name = str(error["loc"][0])
     if name not in Settings.model_fields:
         return f"{name} is not a setting; {advice(name, list(Settings.model_fields))}"
-    forms = {row.name: row.type for row in describe_settings()}
-    variable = ENV_PREFIX + name.upper()
-    where = variable if name not in given and os.environ.get(variable) else name
-    return f"{where} is {error['input']!r}, but it must be {forms[name]}."
+    row = next(row for row in describe_settings() if row.name == name)
+    where = row.env if name not in given and os.environ.get(row.env) else name
+    value = "set" if row.is_secret else repr(error["input"])
+    return f"{where} is {value}, but it must be {row.type}."

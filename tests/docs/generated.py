@@ -13,7 +13,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from coatcheck.cli.flags import flag_of
+from coatcheck.cli.flags import flag_of, flag_rows
 from coatcheck.cli.main import cli
 from coatcheck.core import limits
 from coatcheck.core.errors import HANDLER_CATEGORIES, TITLES, ErrorCategory
@@ -64,13 +64,13 @@ def setting_tables() -> str:
 
 def setting_flags() -> str:
     """The flag of each setting."""
-    rows = [(f"`{flag_of(row.name)}`", f"[`{row.name}`](settings.md)", row.description) for row in describe_settings()]
+    rows = [(f"`{flag_of(row.name)}`", f"[`{row.name}`](settings.md)", row.description) for row in flag_rows()]
     return _table(("option", "setting", "what it does"), rows)
 
 
 def command_list() -> str:
     """Each command with what it says of itself, and the options that are its own."""
-    shared = {flag_of(row.name) for row in describe_settings()}
+    shared = {flag_of(row.name) for row in flag_rows()}
     parts = []
     for path, command in _commands(typer.main.get_command(cli), "coatcheck"):
         # A command that takes few of the settings shows them with its own.

@@ -74,8 +74,10 @@ def _toml(value: Any) -> str:
 
 def _shown(settings: Settings, row: SettingRow) -> str:
     value = getattr(settings, row.name)
-    if value is None:
+    if value in (None, ()):
         return f"# {row.name} is not set"
+    if row.is_secret:
+        return f"# {row.name} is set"
     if isinstance(value, Path):
         value = str(value)
     if isinstance(value, str):

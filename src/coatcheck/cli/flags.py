@@ -18,7 +18,7 @@ _FORMS = {
     "events": "file:PATH",
     "public_url": "URL",
     "host": "ADDRESS",
-    "auth": "none",
+    "auth": "none|LIST",
 }
 
 
@@ -27,13 +27,18 @@ def flag_of(name: str) -> str:
     return "--" + name.removesuffix("_s").replace("_", "-")
 
 
+def flag_rows() -> list[SettingRow]:
+    """The settings that have a flag: all but secrets, since other users of a machine see command lines."""
+    return [row for row in describe_settings() if not row.is_secret]
+
+
 def with_settings(command: Callable[..., None], only: Collection[str] | None = None) -> Callable[..., None]:
-    """Add a flag for each setting to a command whose last parameter is `settings`, which receives what they make.
+    """Add the settings' flags to a command whose last parameter is `settings`, which receives what they make.
 
     `only`: the settings that matter to it, where these are few; the others are still read from elsewhere.
     """
     own = [parameter for parameter in inspect.signature(command).parameters.values() if parameter.name != "settings"]
-    flags = [_config_flag(), *(_flag(row) for row in describe_settings() if only is None or row.name in only)]
+    flags = [_config_flag(), *(_flag(row) for row in flag_rows() if only is None or row.name in only)]
 
     def run(**given: Any) -> None:
         values = {parameter.name: given.pop(parameter.name) for parameter in own}

@@ -16,6 +16,10 @@ DRAIN_BODY_BYTES_MAX = 8 * 1024 * 1024
 DRAIN_BODY_S_MAX = 5.0
 START_AFTER_S_MAX = 366 * 24 * 3600
 
+# What a secret in the settings may be
+SECRET_CHARS_MIN = 32
+SECRET_CHARS_MAX = 1024
+
 # What a handler may hand back
 RESULT_BYTES_MAX = 16 * 1024 * 1024
 INLINE_RESULT_BYTES_MAX = 64 * 1024

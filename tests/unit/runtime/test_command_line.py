@@ -89,13 +89,13 @@ def test_every_command_helps_with_an_example(
     assert "\x1b[" not in out
 
 
-def test_serve_has_a_flag_for_every_setting(
+def test_serve_has_a_flag_for_every_setting_that_is_no_secret(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     call(monkeypatch, "serve", "--help")
     out = capsys.readouterr().out
     for row in describe_settings():
-        assert f"{flag_of(row.name)} " in out
+        assert (f"{flag_of(row.name)} " in out) is not row.is_secret
 
 
 def test_help_calls_a_number_what_must_be_one(
@@ -113,7 +113,7 @@ def test_the_default_file_holds_every_default(tmp_path: Path) -> None:
     assert max(len(line) for line in text.splitlines()) <= 120
     settings_lines = [line[1:] for line in text.splitlines() if line.startswith("#") and not line.startswith("# ")]
     values = tomllib.loads("\n".join(settings_lines))
-    assert list(values) == list(Settings.model_fields)
+    assert list(values) == [row.name for row in describe_settings()]
     for row in describe_settings():
         if row.default not in (None, ()):
             default = list(row.default) if isinstance(row.default, tuple) else row.default
@@ -129,6 +129,18 @@ def test_config_shows_what_is_in_force(monkeypatch: pytest.MonkeyPatch, capsys: 
     assert shown["port"] == 9000
     assert call(monkeypatch, "config") == 0
     assert capsys.readouterr().out == default_file()
+
+
+def test_config_shows_of_a_secret_only_whether_it_is_set(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(monkeypatch, "config", "--show") == 0
+    assert "# operator_key is not set" in capsys.readouterr().out
+    monkeypatch.setenv("COATCHECK_OPERATOR_KEY", "never-to-be-seen-by-anybody-at-all")
+    assert call(monkeypatch, "config", "--show") == 0
+    shown = capsys.readouterr().out
+    assert "# operator_key is set" in shown
+    assert "never-to-be-seen" not in shown
 
 
 def test_check_shows_operations_and_makes_nothing(

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from coatcheck.setting_file import SettingsError
+from coatcheck.setting_values import GROUPS
 from coatcheck.settings import Settings, describe_settings
 
 
@@ -86,9 +87,9 @@ def test_a_file_that_is_missing_or_no_toml_is_refused(tmp_path: Path) -> None:
     ("given", "words"),
     [
         ({"heartbeat_s": 6}, "at most a third of lease_s (15)"),
-        ({"host": "192.0.2.1"}, 'write auth = "none"'),
-        ({"host": "::"}, 'write auth = "none"'),
-        ({"host": "jobs.example.org"}, 'write auth = "none"'),
+        ({"host": "192.0.2.1"}, 'set auth, to "none"'),
+        ({"host": "::"}, 'set auth, to "none"'),
+        ({"host": "jobs.example.org"}, 'set auth, to "none"'),
         ({"tls_key": __file__}, "tls_key is set without tls_cert"),
         ({"tls_client_ca": __file__}, "tls_client_ca is set without tls_cert"),
         ({"tls_cert": "/none"}, "must be a readable PEM file"),
@@ -109,12 +110,28 @@ def test_values_that_do_not_hold_are_refused(given: dict[str, object], words: st
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.9.9.9", "::1", "localhost"])
 def test_loopback_needs_no_word_on_authentication(host: str) -> None:
-    assert Settings(host=host).auth is None
+    assert Settings(host=host).auth == ()
 
 
 def test_other_addresses_may_be_listened_on_when_that_is_written_out_or_nothing_is_served() -> None:
     assert Settings(host="192.0.2.1", auth="none").host == "192.0.2.1"
+    assert Settings(host="192.0.2.1", auth="keys").host == "192.0.2.1"
     assert Settings(host="192.0.2.1", roles=("worker",)).host == "192.0.2.1"
+
+
+def test_ways_to_authenticate_are_a_list_and_none_is_the_only_one_of_its_list() -> None:
+    assert Settings(auth="jwt, keys,jwt").auth == ("jwt", "keys")
+    assert Settings(auth="none").auth == ("none",)
+    assert [Settings(auth=auth).has_auth for auth in ("none", "keys")] == [False, True]
+    assert refusal(auth="keys,none").startswith("auth is 'keys,none', but it must be ")
+    assert "auth is 'key', but" in refusal(auth="key")
+
+
+def test_a_secret_that_cannot_be_one_is_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert refusal(operator_key="too-short") == "operator_key is set, but it must be a secret of 32 characters or more."
+    monkeypatch.setenv("COATCHECK_OPERATOR_KEY", "too-short")
+    assert "too-short" not in refusal()
+    assert "too-short" not in repr(Settings(operator_key="too-short" * 4))
 
 
 def test_paths_are_read_from_urls() -> None:
@@ -126,7 +143,8 @@ def test_paths_are_read_from_urls() -> None:
 
 def test_every_setting_is_described() -> None:
     rows = describe_settings()
-    assert [row.name for row in rows] == list(Settings.model_fields)
+    assert sorted(row.name for row in rows) == sorted(Settings.model_fields)
+    assert [row.group for row in rows] == sorted((row.group for row in rows), key=GROUPS.index)
     for row in rows:
         assert row.env == f"COATCHECK_{row.name.upper()}"
         assert row.description.endswith("."), row.name

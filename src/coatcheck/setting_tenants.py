@@ -1,0 +1,20 @@
+"""The settings of tenants and of those who look after them."""
+
+from pydantic import BaseModel, SecretStr
+
+from coatcheck.core import limits
+from coatcheck.setting_values import TENANTS, secret
+
+
+class TenantSettings(BaseModel):
+    """Mixed into Settings."""
+
+    operator_key: SecretStr | None = secret(
+        None,
+        TENANTS,
+        f"a secret of {limits.SECRET_CHARS_MIN} characters or more",
+        "What operators send to `/admin` as `Authorization: Bearer`. Without it the admin API answers 404.",
+        "write-a-long-random-secret-here-instead",
+        min_length=limits.SECRET_CHARS_MIN,
+        max_length=limits.SECRET_CHARS_MAX,
+    )
