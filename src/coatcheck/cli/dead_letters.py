@@ -12,9 +12,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from coatcheck.cli.flags import with_settings
 from coatcheck.cli.job_filters import BadOption, checked_id, with_filter
-from coatcheck.cli.jobs import AsJson, JobId, Limit, Payload, Position, print_page, show, survey
+from coatcheck.cli.jobs import AsJson, Limit, Position, print_page, show, survey
 from coatcheck.cli.loading import load_app_here
-from coatcheck.cli.operator import STORE_SETTINGS, operator, opened_rooms
+from coatcheck.cli.operator import STORE_SETTINGS, opened_rooms, operator
 from coatcheck.cli.printing import print_json
 from coatcheck.core import limits
 from coatcheck.core.job import JobRecord
@@ -61,9 +61,7 @@ def list_dead_letters(
     print_page(asyncio.run(survey(settings, JobSurvey(meant, limit, position))), as_json)
 
 
-def redrive(
-    job_id: OneJob, payload: NewPayload = None, app: App = None, *, settings: Settings
-) -> None:
+def redrive(job_id: OneJob, payload: NewPayload = None, app: App = None, *, settings: Settings) -> None:
     """Run a failed job again as a new job, and print the new job's id. Recorded effects are not repeated.
 
     Asking twice gives the same new job. It is not refused by the tenant's limits, but it counts towards them.

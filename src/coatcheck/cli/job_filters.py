@@ -92,7 +92,9 @@ def _moment(name: str, text: str) -> InstantMs:
         moment = parse_moment(text, now) if "T" in text.upper() else None
     if moment is None or moment < 0:
         flag = name.replace("_", "-")
-        raise BadOption(f"--{flag} is {text!r}, but it must be an instant such as 2026-12-01T08:00:00Z, or an age such as 2h.")
+        raise BadOption(
+            f"--{flag} is {text!r}, but it must be an instant such as 2026-12-01T08:00:00Z, or an age such as 2h."
+        )
     return moment
 
 

@@ -8,7 +8,7 @@ import typer
 from coatcheck.cli.flags import with_settings
 from coatcheck.cli.job_filters import BadOption, checked_id, with_filter
 from coatcheck.cli.loading import load_app_here
-from coatcheck.cli.operator import STORE_SETTINGS, operator, opened_rooms
+from coatcheck.cli.operator import STORE_SETTINGS, opened_rooms, operator
 from coatcheck.cli.printing import print_fields, print_json, print_rows, shown, shown_text
 from coatcheck.completion.operator_view import operator_attempt_fields, operator_fields
 from coatcheck.core import limits
@@ -27,7 +27,9 @@ Payload = Annotated[bool, typer.Option("--payload", help="Print what was handed 
 Reason = Annotated[
     str | None, typer.Option("--reason", help="Why, for the job's client to read.", metavar="TEXT", show_default=False)
 ]
-App = Annotated[str, typer.Option("--app", help="Where the app is: it says how long cancelled jobs are kept.", metavar="MODULE:APP")]
+App = Annotated[
+    str, typer.Option("--app", help="Where the app is: it says how long cancelled jobs are kept.", metavar="MODULE:APP")
+]
 
 HEADINGS = ("id", "tenant", "operation", "status", "attempt", "created", "ended", "error")
 

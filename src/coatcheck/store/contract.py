@@ -135,9 +135,7 @@ class CommandStore(Protocol):
         """Replace a finished job by its tombstone. None: not this tenant's job."""
         ...
 
-    async def redrive_job(
-        self, redriving: Redriving, entry: AuditEntry | None = None
-    ) -> JobRecord | RedriveRefusal:
+    async def redrive_job(self, redriving: Redriving, entry: AuditEntry | None = None) -> JobRecord | RedriveRefusal:
         """Run a failed job again as a new job of its chain; a second call answers with the same new job."""
         ...
 

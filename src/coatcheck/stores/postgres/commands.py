@@ -52,9 +52,7 @@ class Commands(Facet):
             return None
         return await self._transactions.run(lambda transaction: _erase(transaction, tenant, job_id, now))
 
-    async def redrive_job(
-        self, redriving: Redriving, entry: AuditEntry | None = None
-    ) -> JobRecord | RedriveRefusal:
+    async def redrive_job(self, redriving: Redriving, entry: AuditEntry | None = None) -> JobRecord | RedriveRefusal:
         if "\0" in redriving.job_id:
             return RedriveRefusal.NOT_FOUND
         return await self._transactions.run(lambda transaction: _redrive(transaction, redriving, entry))

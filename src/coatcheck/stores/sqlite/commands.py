@@ -46,9 +46,7 @@ class Commands(Facet):
     async def erase_job(self, tenant: str, job_id: str, now: InstantMs) -> EraseDisposition | None:
         return await self._writer.run(lambda transaction: _erase(transaction, tenant, job_id, now))
 
-    async def redrive_job(
-        self, redriving: Redriving, entry: AuditEntry | None = None
-    ) -> JobRecord | RedriveRefusal:
+    async def redrive_job(self, redriving: Redriving, entry: AuditEntry | None = None) -> JobRecord | RedriveRefusal:
         return await self._writer.run(lambda transaction: _redrive(transaction, redriving, entry))
 
 
@@ -98,9 +96,7 @@ def _erase(transaction: Transaction, tenant: str, job_id: str, now: InstantMs) -
     return EraseDisposition.ERASED
 
 
-def _redrive(
-    transaction: Transaction, redriving: Redriving, entry: AuditEntry | None
-) -> JobRecord | RedriveRefusal:
+def _redrive(transaction: Transaction, redriving: Redriving, entry: AuditEntry | None) -> JobRecord | RedriveRefusal:
     now = redriving.created_at
     job = find(transaction, redriving.tenant, redriving.job_id, now)
     if not isinstance(job, JobRecord):

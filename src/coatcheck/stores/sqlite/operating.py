@@ -69,10 +69,16 @@ def _survey(snapshot: Snapshot, survey: JobSurvey, now: InstantMs) -> SurveyPage
         runs = [_glimpses(snapshot, "survey_running", look=look, **bounds)]
     elif wanted.tenant is not None:
         statuses = dict.fromkeys(status.value if status.is_final else None for status in wanted.statuses)
-        named = [(operation, status) for operation in _operations(snapshot, wanted.tenant, wanted.operation) for status in statuses]
+        named = [
+            (operation, status)
+            for operation in _operations(snapshot, wanted.tenant, wanted.operation)
+            for status in statuses
+        ]
         look = max(survey.limit + 1, look // max(1, len(named)))
         runs = [
-            _glimpses(snapshot, "survey_tenant", tenant=wanted.tenant, operation=operation, status=status, look=look, **bounds)
+            _glimpses(
+                snapshot, "survey_tenant", tenant=wanted.tenant, operation=operation, status=status, look=look, **bounds
+            )
             for operation, status in named
         ]
     else:

@@ -86,8 +86,10 @@ class TestSurveys(Suite):
         await world.accept(tenant=OTHER_TENANT, operation=OTHER_OPERATION)
         for status, job in jobs.items():
             found = await survey(world, 2, tenant=tenant, operation=operation, status=status)
-            others = await survey(world, tenant=OTHER_TENANT, status=status) if (tenant, operation) == (None, None) else []
-            assert found == others + [job.id]
+            others = (
+                await survey(world, tenant=OTHER_TENANT, status=status) if (tenant, operation) == (None, None) else []
+            )
+            assert found == [*others, job.id]
 
     async def test_by_tenant_and_operation(self, world: World) -> None:
         named = [(tenant, operation) for tenant in (TENANT, OTHER_TENANT) for operation in (OPERATION, OTHER_OPERATION)]
@@ -119,7 +121,9 @@ class TestSurveys(Suite):
     async def test_what_expired_is_not_listed(self, world: World) -> None:
         job = await job_in(world, Status.FAILED)
         world.clock.advance(POLICY.retention.failed_s)
-        assert await survey(world) == await survey(world, tenant=TENANT) == await survey(world, is_dead_letter=True) == []
+        assert (
+            await survey(world) == await survey(world, tenant=TENANT) == await survey(world, is_dead_letter=True) == []
+        )
         assert await dead_letters_onward(world) == []
         assert isinstance(await world.store.find_any_job(job.id, world.now), Tombstone)
 
@@ -241,7 +245,9 @@ class TestOperating(Suite):
             world.clock.advance(1)
         assert await _audit(world) == [(done_at, "cancel", queued.id), (done_at, "cancel", claim.job.id)]
         done = await world.finish(claim, DONE)
-        answer = await world.store.cancel_job(TENANT, done.id, None, policies, world.now, entry_of(world, "cancel", done.id))
+        answer = await world.store.cancel_job(
+            TENANT, done.id, None, policies, world.now, entry_of(world, "cancel", done.id)
+        )
         assert answer == CancelAnswer(CancelDisposition.ALREADY_FINISHED, done)
         assert len(await _audit(world)) == 2
 
