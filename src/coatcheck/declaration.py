@@ -33,7 +33,8 @@ class PolicyOptions(TypedDict, total=False):
     key_window: how long a key is remembered ("24h"). payload_bytes_max, result_bytes_max: in bytes (1 MiB, 16 MiB).
     concurrency: attempts running at once over all workers of the store (None). priorities: the range a client may
     ask for, lower first ((0, 9)). runs_in: "loop" for `async def`, "thread" for `def`, or "process" for a process of
-    the job's own.
+    the job's own. tenant_submit_rate, submit_rate: jobs a second that each tenant, or all together, may hand in (None);
+    tenant_submit_burst, submit_burst: how many at once after a pause (a second's worth).
     """
 
     max_attempts: int
@@ -50,6 +51,10 @@ class PolicyOptions(TypedDict, total=False):
     concurrency: int | None
     priorities: tuple[int, int]
     runs_in: Literal["loop", "thread", "process"]
+    tenant_submit_rate: float | None
+    tenant_submit_burst: float | None
+    submit_rate: float | None
+    submit_burst: float | None
 
 
 def policy_from(options: PolicyOptions, is_async: bool) -> Policy:
@@ -93,6 +98,13 @@ def _whole(least: int, most: int) -> Callable[[Any], int]:
         return value
 
     return read
+
+
+def _amount(value: Any) -> float:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not is_number or not 0 <= value <= limits.RATE_MAX:
+        raise ValueError(f"{value!r} is not a number from 0 to {limits.RATE_MAX}")
+    return float(value)
 
 
 def _positive(value: Duration) -> float:
@@ -151,4 +163,8 @@ _READERS: dict[str, tuple[str | None, Callable[[Any], Any]]] = {
     "concurrency": ("concurrency_max", _optional(_whole(1, 100_000))),
     "priorities": (None, _priorities),
     "runs_in": ("runs_in", RunsIn),
+    "tenant_submit_rate": ("tenant_submit_rate", _optional(_amount)),
+    "tenant_submit_burst": ("tenant_submit_burst", _optional(_amount)),
+    "submit_rate": ("submit_rate", _optional(_amount)),
+    "submit_burst": ("submit_burst", _optional(_amount)),
 }

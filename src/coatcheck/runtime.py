@@ -13,6 +13,10 @@ from typing import Protocol
 from starlette.types import ASGIApp
 
 from coatcheck.acceptance.acceptance import Acceptance
+from coatcheck.admission.buckets import LocalBuckets
+from coatcheck.admission.gate import Gate
+from coatcheck.admission.limit_defaults import limit_defaults
+from coatcheck.admission.rates import Rates
 from coatcheck.app import App
 from coatcheck.completion.estimates import Estimates, RetryBounds
 from coatcheck.completion.events.channel import ChannelRefused
@@ -20,6 +24,7 @@ from coatcheck.completion.events.file import FileChannel
 from coatcheck.completion.relay import Relay, RelayParts
 from coatcheck.completion.watch import JobWatch
 from coatcheck.core.faults import FaultPoint, no_fault
+from coatcheck.core.quotas import LimitBook
 from coatcheck.execution.parts import WorkerParts, WorkerSettings
 from coatcheck.execution.runner_process import RunnerFailed
 from coatcheck.execution.worker import Worker
@@ -80,7 +85,9 @@ class Runtime:
         self._fault_point = fault_point_of(settings, fault_point)
         self._app_ref = _checked_ref(app, app_ref) if "worker" in settings.roles else ""
         self.store: Store = self._make_store()
-        self.acceptance = Acceptance(self.store, self.clock, self._fault_point)
+        book = LimitBook(limit_defaults(settings, app))
+        self._rates = Rates(lambda: book, LocalBuckets(self.clock))
+        self.acceptance = Acceptance(self.store, self.clock, Gate(self._rates), self._fault_point)
         self._watch = JobWatch(self.store, self.clock)
         bounds = RetryBounds(settings.retry_after_min_s, settings.retry_after_max_s)
         self._estimates = Estimates(self.store, self.clock, bounds)
@@ -119,6 +126,7 @@ class Runtime:
                 metrics=self.metrics,
                 settings=self.settings,
                 draining=self.draining,
+                rates=self._rates,
                 fault_point=self._fault_point,
             )
         )

@@ -20,11 +20,12 @@ ALL_ROLES: tuple[Role, ...] = ("api", "worker", "relay", "upkeep")
 HEARTBEATS_IN_A_LEASE_MIN = 3
 DURATION = 'a duration such as 15, "15s" or "2m"'
 
-WHERE, SERVER, ACCESS, TENANTS, WORK, ANSWERS, SEEING, TESTING = GROUPS = (
+WHERE, SERVER, ACCESS, TENANTS, RATES, WORK, ANSWERS, SEEING, TESTING = GROUPS = (
     "Where",
     "Server",
     "Access",
     "Tenants",
+    "Rates and saturation",
     "Work",
     "Answers",
     "Seeing",

@@ -15,6 +15,7 @@ from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSett
 
 from coatcheck.core import limits
 from coatcheck.setting_access import AccessSettings
+from coatcheck.setting_admission import AdmissionSettings
 from coatcheck.setting_file import SettingsError, advice, read_file
 from coatcheck.setting_server import ServerSettings
 from coatcheck.setting_tenants import TenantSettings
@@ -44,7 +45,7 @@ from coatcheck.setting_values import (
 ENV_PREFIX = "COATCHECK_"
 
 
-class Settings(ServerSettings, AccessSettings, TenantSettings, BaseSettings):
+class Settings(ServerSettings, AccessSettings, TenantSettings, AdmissionSettings, BaseSettings):
     """Everything that can be set. `Settings(port=9000)` reads the environment and the file for all that is not given.
 
     Args of the constructor: any setting by its name, and `config_file`, the path of the file to read

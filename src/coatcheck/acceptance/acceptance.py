@@ -1,25 +1,29 @@
 """The one commit between a valid submission and its 202. Nothing else calls the store's accept_job and hand_in."""
 
+from collections.abc import Awaitable
 from typing import Any
 
 from coatcheck.acceptance.random_bits import RandomBits
 from coatcheck.acceptance.submissions import submission_of
+from coatcheck.admission.gate import Gate
 from coatcheck.admission.options import Admitted
+from coatcheck.admission.rates import Permit
 from coatcheck.app import Operation
 from coatcheck.core.faults import FaultPoint, no_fault
 from coatcheck.core.ids import IdSequence
 from coatcheck.store.clock import Clock
 from coatcheck.store.contract import AcceptanceStore
 from coatcheck.store.inbox import InboxStore
-from coatcheck.store.records import Disposition, Submission
+from coatcheck.store.records import Accepted, Disposition, Submission
 
 
 class Acceptance:
-    """Gives admitted submissions their ids and stores them."""
+    """Lets admitted submissions through the gate, gives them their ids and stores them."""
 
-    def __init__(self, store: AcceptanceStore, clock: Clock, fault_point: FaultPoint = no_fault) -> None:
+    def __init__(self, store: AcceptanceStore, clock: Clock, gate: Gate, fault_point: FaultPoint = no_fault) -> None:
         self._store = store
         self._clock = clock
+        self._gate = gate
         self._fault_point = fault_point
         self._ids = IdSequence()
         self._random = RandomBits()
@@ -28,9 +32,11 @@ class Acceptance:
         """Store a new job, or find the one its key stands for; durable when it returns.
 
         Raises:
+            Refused: a limit holds; nothing was written and nothing used up.
             StoreUnavailable: nothing was written.
         """
-        disposition = await self._store.accept_job(self._submission(operation, admitted, tenant))
+        permit = await self._gate.enter(operation, admitted, tenant)
+        disposition = await _used(permit, self._store.accept_job(self._submission(operation, admitted, tenant)))
         self._fault_point("after-commit-before-response")
         return disposition
 
@@ -38,6 +44,7 @@ class Acceptance:
         """Write a new job within the transaction of a caller, or find the one its key stands for.
 
         Raises:
+            Refused: a limit holds; nothing was written and nothing used up.
             TypeError: the connection is of no driver that the engine knows.
             ValueError: the engine has no inbox, or no transaction is open on the connection.
             StoreUnavailable: nothing was written.
@@ -45,9 +52,25 @@ class Acceptance:
         store = self._store
         if not isinstance(store, InboxStore):
             raise ValueError("connection was given, but only a store on PostgreSQL takes work in your own transaction.")
-        return await store.hand_in(connection, self._submission(operation, admitted, tenant))
+        permit = await self._gate.enter(operation, admitted, tenant)
+        return await _used(permit, store.hand_in(connection, self._submission(operation, admitted, tenant)))
 
     def _submission(self, operation: Operation, admitted: Admitted, tenant: str) -> Submission:
         now_us = self._clock.now_us()
         job_id = self._ids.next_id(now_us, self._random.next_bits())
         return submission_of(operation, admitted, tenant, job_id, now_us)
+
+
+async def _used(permit: Permit | None, writing: Awaitable[Disposition]) -> Disposition:
+    """What the store makes of a submission; only a new job uses up what was taken for it."""
+    if permit is None:
+        return await writing
+    try:
+        disposition = await writing
+    except Exception:
+        # Not after a cancellation: the commit may still be on its way.
+        permit.give_back()
+        raise
+    if not isinstance(disposition, Accepted):
+        permit.give_back()
+    return disposition

@@ -49,6 +49,10 @@ class Policy:
     priority_min: int = 0
     priority_max: int = limits.PRIORITY_MAX
     runs_in: RunsIn = RunsIn.LOOP
+    tenant_submit_rate: float | None = None
+    tenant_submit_burst: float | None = None
+    submit_rate: float | None = None
+    submit_burst: float | None = None
 
 
 DEFAULT_POLICY = Policy()

@@ -211,6 +211,23 @@ _KINDS = (
         "Use a new key for new work, and repeat the very same body to retry.",
     ),
     ProblemKind(
+        "rate-limited",
+        (429,),
+        "The tenant hands in work too fast",
+        "The tenant has handed in as many jobs as its rate allows for now. Nothing was accepted, and the idempotency "
+        "key is still free.",
+        "Wait as long as Retry-After says and send the request again, with the same idempotency key; RateLimit on "
+        "every answer says how many may still come at once.",
+    ),
+    ProblemKind(
+        "polling-too-fast",
+        (429,),
+        "The tenant reads its jobs too often",
+        "The tenant has asked for its jobs as often as its rate of reads allows for now. The jobs themselves go on.",
+        "Wait as long as Retry-After says. Follow the Retry-After of each job, or let `Prefer: wait` or a stream tell "
+        "of its end: each counts as one read.",
+    ),
+    ProblemKind(
         "headers-too-large",
         (431,),
         "The request headers are too large",
@@ -228,8 +245,9 @@ _KINDS = (
         "saturated",
         (503,),
         "The service has no room for this now",
-        "As many live streams are open as this server holds, or the bodies and results of other requests take all the "
-        "memory it has for them. Nothing was accepted.",
+        "All tenants together hand in work, or read jobs, faster than the service allows; or as many live streams are "
+        "open as this server holds; or the bodies and results of other requests take all the memory it has for them. "
+        "Nothing was accepted.",
         "Wait as long as Retry-After says and send the request again; a job can be read without a stream.",
     ),
     ProblemKind(

@@ -2,7 +2,6 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
 
 from coatcheck.app import Operation
 from coatcheck.http.aside import Aside
@@ -10,14 +9,13 @@ from coatcheck.http.commands import Cancel, Erase
 from coatcheck.http.exchange import Exchange
 from coatcheck.http.health import Health
 from coatcheck.http.lists import ALL_JOBS_PATH, ListAttempts, ListJobs
+from coatcheck.http.reads import Answerer, CountedRead
 from coatcheck.http.refusals import method_not_allowed
 from coatcheck.http.result import ReadResult
 from coatcheck.http.room import Room
 from coatcheck.http.services import HttpServices
 from coatcheck.http.status import ReadStatus
 from coatcheck.http.submit import Submit
-
-Answerer: TypeAlias = Callable[[Exchange], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +66,9 @@ class Resources:
             "/livez": health.live,
             "/readyz": health.ready,
             "/metrics": health.metrics,
-            ALL_JOBS_PATH: ListJobs(self._services),
         }
         self._exact.update({path: Resource(path, _reading(answerer)) for path, answerer in routes.items()})
+        self._exact[ALL_JOBS_PATH] = Resource(ALL_JOBS_PATH, self._reading_jobs(ListJobs(self._services)))
 
     def _add_operation(self, operation: Operation) -> None:
         services, path, job_path = self._services, operation.path, operation.path + "/{id}"
@@ -78,18 +76,21 @@ class Resources:
         def bound(answerer: Callable[[Exchange, Operation], Awaitable[None]]) -> Answerer:
             return lambda exchange: answerer(exchange, operation)
 
-        collection = {"POST": bound(self._submit), **_reading(bound(ListJobs(services)))}
-        job = {"DELETE": bound(Erase(services)), **_reading(bound(self._read))}
+        collection = {"POST": bound(self._submit), **self._reading_jobs(bound(ListJobs(services)))}
+        job = {"DELETE": bound(Erase(services)), **self._reading_jobs(bound(self._read))}
         parts = {
-            "result": _reading(bound(ReadResult(services))),
+            "result": self._reading_jobs(bound(ReadResult(services))),
             "cancel": {"POST": bound(Cancel(services))},
-            "attempts": _reading(bound(ListAttempts(services))),
+            "attempts": self._reading_jobs(bound(ListAttempts(services))),
         }
         self._exact[path] = Resource(path, collection, operation)
         self._jobs[path] = Resource(job_path, job, operation)
         self._parts[path] = {
             name: Resource(f"{job_path}/{name}", methods, operation) for name, methods in parts.items()
         }
+
+    def _reading_jobs(self, answerer: Answerer) -> dict[str, Answerer]:
+        return _reading(CountedRead(self._services, answerer))
 
 
 def answer_with(resource: Resource, job_id: str, exchange: Exchange) -> Awaitable[None]:

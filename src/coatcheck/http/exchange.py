@@ -21,6 +21,7 @@ class ClientGone(Exception):
 class Exchange:
     """A request on its way to its answer. `route` and `status` are for the metrics; status 0: not answered.
 
+    `rate_fields`: what its answer says of the tenant's rates.
     `has_stalled`: the body did not come in time, and nobody waits for the rest of it.
     """
 
@@ -35,6 +36,7 @@ class Exchange:
         "job_id",
         "method",
         "operation",
+        "rate_fields",
         "receive",
         "route",
         "scope",
@@ -57,6 +59,7 @@ class Exchange:
         self.fault_point: FaultPoint
         self.answers_room: Room
         self.operation: Operation | None = None
+        self.rate_fields: RawHeaders = ()
         self.job_id = ""
         self.route = "none"
         self.status = 0
@@ -74,7 +77,7 @@ class Exchange:
             Refused: `saturated`: the answer is long, and there is no room for it while its reader takes it.
         """
         length = b"%d" % len(body)
-        head = [(b"content-type", content_type), (b"content-length", length), _NOSNIFF, *headers, self._correlation()]
+        head = [(b"content-type", content_type), (b"content-length", length), _NOSNIFF, *headers, *self._own_fields()]
         if len(body) > limits.ANSWER_AT_ONCE_BYTES_MAX and not self.is_head:
             with self.answers_room.share() as share:
                 share.take(len(body))
@@ -97,7 +100,7 @@ class Exchange:
 
     async def answer_empty(self, status: int, headers: RawHeaders = ()) -> None:
         """Send an answer that has no content, such as 204 or 304."""
-        head = [*headers, self._correlation()]
+        head = [*headers, *self._own_fields()]
         if not self._answered_directly(status, head, b""):
             await self._answer_in_messages(status, head, b"")
 
@@ -113,12 +116,12 @@ class Exchange:
         await self.send({"type": "http.response.body", "body": body})
 
     async def begin(self, status: int, headers: RawHeaders) -> None:
-        """Send the head of the answer, with the correlation id that every answer carries."""
-        await self._begin(status, [*headers, self._correlation()])
+        """Send the head of the answer, with the fields that every answer to this request carries."""
+        await self._begin(status, [*headers, *self._own_fields()])
 
     async def _begin(self, status: int, head: RawHeaders) -> None:
         self.status = status
         await self.send({"type": "http.response.start", "status": status, "headers": list(head)})
 
-    def _correlation(self) -> tuple[bytes, bytes]:
-        return b"x-correlation-id", self.correlation_id.encode("ascii")
+    def _own_fields(self) -> RawHeaders:
+        return (*self.rate_fields, (b"x-correlation-id", self.correlation_id.encode("ascii")))

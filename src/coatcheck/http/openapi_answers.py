@@ -11,6 +11,7 @@ from coatcheck.http.openapi_schemas import Schema, ref
 
 PROBLEM_TYPE: Final = "application/problem+json"
 CORRELATED: Final = ("X-Correlation-ID",)
+RATED: Final = ("RateLimit-Policy", "RateLimit")
 UNSTORED: Final = ("headers-too-large", "internal-error")
 STORED: Final = (*UNSTORED, "store-unavailable")
 _RETRIED: Final = "job-not-finished"
@@ -88,6 +89,8 @@ def _headers(status: int, codes: list[str]) -> tuple[str, ...]:
         return (*CORRELATED, "Location")
     if status == 405:
         return (*CORRELATED, "Allow")
-    if status in (429, 503) or _RETRIED in codes:
+    if status == 429:
+        return (*CORRELATED, *RATED, "Retry-After")
+    if status == 503 or _RETRIED in codes:
         return (*CORRELATED, "Retry-After")
     return CORRELATED

@@ -45,6 +45,19 @@ ANSWER_HEADERS: Final[Mapping[str, Schema]] = {
         "description": 'The next page as `rel="next"` (RFC 8288); absent on the last one.',
         "schema": {"type": "string"},
     },
+    "RateLimit-Policy": {
+        "description": (
+            "The tenant's own rates where it has any: `q` requests within `w` seconds, by name "
+            "(draft-ietf-httpapi-ratelimit-headers)."
+        ),
+        "schema": {"type": "string"},
+        "example": '"submit";q=50;w=1',
+    },
+    "RateLimit": {
+        "description": "What is left of them: `r` requests at once, and one more after `t` seconds.",
+        "schema": {"type": "string"},
+        "example": '"submit";r=49;t=1',
+    },
     "Allow": {"description": "The methods this path knows.", "required": True, "schema": {"type": "string"}},
     "Content-Disposition": {
         "description": "The name to save the result under, where its file has one (RFC 6266).",

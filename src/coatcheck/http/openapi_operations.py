@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from coatcheck.app import Operation
-from coatcheck.http.openapi_answers import CORRELATED, STORED, ProblemAnswers, answer
+from coatcheck.http.openapi_answers import CORRELATED, RATED, STORED, ProblemAnswers, answer
 from coatcheck.http.openapi_operation_schemas import JSON, OperationSchemas, job_examples
 from coatcheck.http.openapi_parameters import (
     CORRELATION_ID,
@@ -19,16 +19,19 @@ from coatcheck.http.openapi_parameters import (
 )
 from coatcheck.http.openapi_schemas import Schema, ref
 
-LIST_CODES: Final = ("invalid-parameter", "invalid-cursor", "not-acceptable", "saturated", *STORED)
+READ_CODES: Final = ("polling-too-fast", "saturated", *STORED)
+LIST_CODES: Final = ("invalid-parameter", "invalid-cursor", "not-acceptable", *READ_CODES)
 _FOUND: Final = ("not-found", "job-expired", *STORED)
 _BODY: Final = (
     *("malformed-json", "request-timeout", "payload-too-large", "unsupported-media-type", "invalid-request"),
     "not-acceptable",
 )
+_FOUND_READ: Final = ("not-found", "job-expired", *READ_CODES)
+_UNADMITTED: Final = ("rate-limited", "saturated")
 _JOB: Final = (*CORRELATED, "ETag", "Cache-Control", "Vary", "Retry-After", "Sunset")
-_JOB_READ: Final = (*_JOB, "Preference-Applied")
+_JOB_READ: Final = (*_JOB, *RATED, "Preference-Applied")
 _ACCEPTED: Final = (*_JOB_READ, "Location", "Idempotent-Replayed")
-_LISTED: Final = (*CORRELATED, "Cache-Control", "Vary")
+_LISTED: Final = (*CORRELATED, *RATED, "Cache-Control", "Vary")
 
 _READ_TEXT = """\
 Poll it, wait on it, or let it tell you:
@@ -83,7 +86,7 @@ class OperationRoutes:
 
     def _submit(self) -> Schema:
         policy = self.operation.policy
-        codes = [*_BODY, "invalid-header", "idempotency-key-reused", "job-expired", "draining", "saturated", *STORED]
+        codes = [*_BODY, *_UNADMITTED, "invalid-header", "idempotency-key-reused", "job-expired", "draining", *STORED]
         if policy.is_key_required:
             codes.append("idempotency-key-required")
         submitted = inspect.getdoc(self.operation.handler) or f"A new job of `{self.operation.name}`."
@@ -143,7 +146,7 @@ class OperationRoutes:
                 "200": answer("The job as it stands, or its stream.", _JOB_READ, content),
                 "204": answer("The stream was over already: nothing can follow the `Last-Event-ID`.", _LISTED),
                 "304": answer("Nothing changed since the version you hold.", _JOB_READ),
-                **self.problems.by_status("not-acceptable", "saturated", *_FOUND),
+                **self.problems.by_status("not-acceptable", *_FOUND_READ),
             },
         }
 
@@ -153,8 +156,8 @@ class OperationRoutes:
             content[JSON] = _media(self.schemas.result, self.schemas.result_example)
         if self.operation.returns_file:
             content["*/*"] = {"schema": {"description": "The bytes of a file, under the file's own media type."}}
-        codes = ("job-not-finished", "job-failed", "job-cancelled", "result-expired", "saturated", *_FOUND)
-        kept_headers = (*CORRELATED, "ETag", "Cache-Control", "Sunset")
+        codes = ("job-not-finished", "job-failed", "job-cancelled", "result-expired", *_FOUND_READ)
+        kept_headers = (*CORRELATED, *RATED, "ETag", "Cache-Control", "Sunset")
         text = "The result, with its own media type. Browsers save it, and never run it."
         kept = f"The result itself, kept for {span(self.operation.policy.retention.result_s)} after the job's end."
         return {
@@ -203,7 +206,7 @@ class OperationRoutes:
             "parameters": [CORRELATION_ID],
             "responses": {
                 "200": answer("All attempts so far.", _LISTED, content),
-                **self.problems.by_status("not-acceptable", "saturated", *_FOUND),
+                **self.problems.by_status("not-acceptable", *_FOUND_READ),
             },
         }
 

@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from coatcheck.core.problems import PROBLEMS
-from coatcheck.http.openapi_answers import CORRELATED, UNSTORED, ProblemAnswers, answer
+from coatcheck.http.openapi_answers import CORRELATED, RATED, UNSTORED, ProblemAnswers, answer
 from coatcheck.http.openapi_operation_schemas import JSON
 from coatcheck.http.openapi_operations import LIST_CODES
 from coatcheck.http.openapi_parameters import CORRELATION_ID, IF_NONE_MATCH, PAGING
@@ -67,7 +67,7 @@ def _all_jobs(problems: ProblemAnswers) -> Schema:
         **_route("all_jobs", "List the jobs of all operations", "Your jobs, newest first, a page at a time."),
         "parameters": [*PAGING, CORRELATION_ID],
         "responses": {
-            "200": answer("One page.", (*CORRELATED, "Cache-Control", "Vary", "Link"), content),
+            "200": answer("One page.", (*CORRELATED, *RATED, "Cache-Control", "Vary", "Link"), content),
             **problems.by_status(*LIST_CODES),
         },
     }

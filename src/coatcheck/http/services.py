@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from coatcheck.acceptance.acceptance import Acceptance
+from coatcheck.admission.rates import Rates
 from coatcheck.app import App
 from coatcheck.completion.estimates import Estimates
 from coatcheck.completion.watch import JobWatch
@@ -25,4 +26,5 @@ class HttpServices:
     metrics: Metrics
     settings: Settings
     draining: DrainState
+    rates: Rates
     fault_point: FaultPoint = no_fault

@@ -8,6 +8,7 @@ from coatcheck.admission.admit import admit
 from coatcheck.admission.headers import read_options
 from coatcheck.admission.media_type import require_json
 from coatcheck.admission.options import Admitted, SubmissionOptions
+from coatcheck.admission.rates import SUBMISSIONS
 from coatcheck.app import Operation
 from coatcheck.core import limits
 from coatcheck.core.job import JobRecord
@@ -71,12 +72,19 @@ class Submit:
         except (Refused, StoreUnavailable) as error:
             code = error.code if isinstance(error, Refused) else "store-unavailable"
             self._metrics.count("refused", operation=operation.name, code=code)
+            self._tell_rates(exchange, operation)
             raise
         took_s = self._clock.monotonic_s() - began_s
         series = self._series(operation.name)
         (series.replayed if is_replayed else series.accepted).add()
         series.acceptance_seconds.observe(took_s)
+        self._tell_rates(exchange, operation)
         await self._answer(exchange, job, is_replayed, took_s)
+
+    def _tell_rates(self, exchange: Exchange, operation: Operation) -> None:
+        rates = self._services.rates
+        if rates.has(SUBMISSIONS):
+            exchange.rate_fields = rates.fields(SUBMISSIONS, exchange.tenant, operation.name)
 
     async def _accept(self, exchange: Exchange, operation: Operation) -> Disposition:
         services, headers = self._services, exchange.headers

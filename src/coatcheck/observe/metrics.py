@@ -67,6 +67,7 @@ METRICS: tuple[MetricRow, ...] = (
     _counter("replayed", "requests", ("operation",), "Submissions answered with the job their key stands for."),
     _counter("key_conflicts", "requests", ("operation",), "Submissions whose key was used for another body."),
     _counter("status_reads", "requests", ("operation", "answer"), "Reads of a job: 200, 304, 410, stream or wait."),
+    _counter("reads_refused", "requests", ("route",), "Reads of jobs refused because they came too fast."),
     _gauge("ready_jobs", "jobs", ("operation",), "Queued jobs that could start now."),
     _gauge("scheduled_jobs", "jobs", ("operation",), "Queued jobs that wait for their time."),
     _gauge("running_jobs", "jobs", ("operation",), "Jobs that run."),

@@ -12,12 +12,17 @@ from pydantic import BaseModel, Field
 from starlette.types import ASGIApp, Message
 
 from coatcheck.acceptance.acceptance import Acceptance
+from coatcheck.admission.buckets import LocalBuckets
+from coatcheck.admission.gate import Gate
+from coatcheck.admission.limit_defaults import limit_defaults
+from coatcheck.admission.rates import Rates
 from coatcheck.app import App
 from coatcheck.completion.estimates import Estimates
 from coatcheck.completion.watch import JobWatch
 from coatcheck.core.errors import ErrorCategory, ErrorInfo
 from coatcheck.core.job import JobRecord, Progress
 from coatcheck.core.outcome import Failed, Outcome, ResultBody, Succeeded
+from coatcheck.core.quotas import LimitBook, LimitKey
 from coatcheck.http.app import build_asgi
 from coatcheck.http.draining import DrainState
 from coatcheck.http.services import HttpServices
@@ -56,6 +61,13 @@ def make_app() -> App:
 
 
 @dataclass
+class Limits:
+    """Those of the moment."""
+
+    book: LimitBook
+
+
+@dataclass
 class Site:
     """The edge, its client and its parts."""
 
@@ -66,6 +78,11 @@ class Site:
     clock: ManualClock
     faults: FaultPoints
     metrics: Metrics
+    limits: Limits
+
+    def limit(self, values: Mapping[LimitKey, float | None]) -> None:
+        """Let these limits hold instead of those of the settings, as an operator would at run time."""
+        self.limits.book = LimitBook(values)
 
     async def submit(self, body: object | None = None, **headers: str) -> httpx.Response:
         named = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -109,22 +126,26 @@ async def open_site(folder: Path, settings: Mapping[str, Any] | None = None) -> 
     store = SqliteStore(SqliteConfig(folder / "jobs.db", app.name), clock, faults)
     await store.open()
     estimates = Estimates(store, clock)
+    given = Settings(**(settings or {}))
+    limits = Limits(LimitBook(limit_defaults(given, app)))
+    rates = Rates(lambda: limits.book, LocalBuckets(clock))
     services = HttpServices(
         app=app,
         store=store,
-        acceptance=Acceptance(store, clock, faults),
+        acceptance=Acceptance(store, clock, Gate(rates), faults),
         watch=JobWatch(store, clock),
         estimates=estimates,
         metrics=metrics,
-        settings=Settings(**(settings or {})),
+        settings=given,
         draining=DrainState(),
+        rates=rates,
         fault_point=faults,
     )
     asgi = build_asgi(services)
     transport = httpx.ASGITransport(app=asgi)
     async with httpx.AsyncClient(transport=transport, base_url="http://testserver") as client:
         try:
-            yield Site(asgi, client, services, store, clock, faults, metrics)
+            yield Site(asgi, client, services, store, clock, faults, metrics, limits)
         finally:
             services.draining.begin()
             await estimates.close()

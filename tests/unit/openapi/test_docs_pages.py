@@ -41,6 +41,7 @@ def client(settings: Settings | None = None, mount: str = "") -> httpx.AsyncClie
         settings=settings or make_settings(),
         metrics=Metrics(),
         draining=DrainState(),
+        rates=None,
         watch=SimpleNamespace(stop=lambda: None),
         store=SimpleNamespace(clock=None),
         fault_point=no_fault,

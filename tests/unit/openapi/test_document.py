@@ -38,6 +38,8 @@ ANSWER_HEADERS = {
     "Retry-After",
     "ETag",
     "Sunset",
+    "RateLimit",
+    "RateLimit-Policy",
     "Preference-Applied",
     "Idempotent-Replayed",
     "X-Correlation-ID",
@@ -97,7 +99,7 @@ def test_the_same_app_gives_the_same_bytes() -> None:
 
 def test_its_routes_are_those_that_are_served(document: Document) -> None:
     store = SimpleNamespace(clock=None)
-    services = SimpleNamespace(app=make_app(), store=store, metrics=None, settings=make_settings())
+    services = SimpleNamespace(app=make_app(), store=store, metrics=None, settings=make_settings(), rates=None)
     resources = Resources(cast("HttpServices", services))
     for path, item in document["paths"].items():
         found = resources.find(path.replace("{id}", EXAMPLE_ID))
@@ -308,14 +310,14 @@ def test_a_result_has_the_media_types_its_operation_gives(document: Document, na
 @pytest.mark.parametrize(
     ("operation_id", "statuses"),
     [
-        ("submit_reports", "200 202 400 406 408 409 413 415 422 431 500 503"),
-        ("list_reports", "200 400 406 431 500 503"),
-        ("get_reports", "200 204 304 404 406 410 431 500 503"),
-        ("result_of_reports", "200 304 404 409 410 431 500 503"),
+        ("submit_reports", "200 202 400 406 408 409 413 415 422 429 431 500 503"),
+        ("list_reports", "200 400 406 429 431 500 503"),
+        ("get_reports", "200 204 304 404 406 410 429 431 500 503"),
+        ("result_of_reports", "200 304 404 409 410 429 431 500 503"),
         ("cancel_reports", "200 202 400 404 406 408 409 410 413 415 422 431 500 503"),
         ("erase_reports", "204 404 409 410 431 500 503"),
-        ("attempts_of_reports", "200 404 406 410 431 500 503"),
-        ("all_jobs", "200 400 406 431 500 503"),
+        ("attempts_of_reports", "200 404 406 410 429 431 500 503"),
+        ("all_jobs", "200 400 406 429 431 500 503"),
         ("alive", "200 431 500"),
         ("ready", "200 431 500 503"),
         ("metrics", "200 431 500 503"),

@@ -1,0 +1,97 @@
+"""Token buckets of this process: exact, and remembered only until they are full again."""
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from coatcheck.core.bucket import BucketSize
+from coatcheck.core.quotas import LimitKey
+from coatcheck.store.clock import Clock
+
+
+class Draw(NamedTuple):
+    """One token of one bucket. The key's tenant is the one who draws, or ALL where all draw from the same bucket."""
+
+    key: LimitKey
+    size: BucketSize
+
+
+class Buckets(Protocol):
+    """Where tokens are drawn from."""
+
+    async def take(self, draws: Sequence[Draw]) -> bool:
+        """Take one token of each bucket, or of none where any has none."""
+        ...
+
+    def give_back(self, draws: Sequence[Draw]) -> None:
+        """Put back what was taken for nothing."""
+        ...
+
+    def missing(self, draws: Sequence[Draw]) -> Sequence[float]:
+        """What is missing from each bucket, as far as this process knows."""
+        ...
+
+
+class _Spent(NamedTuple):
+    missing: float
+    at_s: float
+    full_at_s: float
+
+
+class LocalBuckets:
+    """The buckets of one process.
+
+    Each bucket that is new here makes two others be looked at, the ones looked at longest ago: those that are full are
+    forgotten, so that no more stay than were used lately.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._spent: OrderedDict[LimitKey, _Spent] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._spent)
+
+    async def take(self, draws: Sequence[Draw]) -> bool:
+        return self.take_now(draws)
+
+    def take_now(self, draws: Sequence[Draw]) -> bool:
+        """As `take`, which never has to wait here."""
+        now_s = self._clock.monotonic_s()
+        missing = [self._missing(draw, now_s) for draw in draws]
+        if not all(draw.size.allows(of_it) for draw, of_it in zip(draws, missing, strict=True)):
+            return False
+        for draw, of_it in zip(draws, missing, strict=True):
+            self._put(draw, of_it + 1, now_s)
+        return True
+
+    def give_back(self, draws: Sequence[Draw]) -> None:
+        now_s = self._clock.monotonic_s()
+        for draw in draws:
+            self._put(draw, max(self._missing(draw, now_s) - 1, 0.0), now_s)
+
+    def missing(self, draws: Sequence[Draw]) -> Sequence[float]:
+        now_s = self._clock.monotonic_s()
+        return [self._missing(draw, now_s) for draw in draws]
+
+    def put(self, draw: Draw, missing: float) -> None:
+        """Take over what somebody else knows of a bucket."""
+        self._put(draw, missing, self._clock.monotonic_s())
+
+    def _missing(self, draw: Draw, now_s: float) -> float:
+        spent = self._spent.get(draw.key)
+        return 0.0 if spent is None else draw.size.missing_after(spent.missing, now_s - spent.at_s)
+
+    def _put(self, draw: Draw, missing: float, now_s: float) -> None:
+        if draw.size.is_shut:
+            return
+        if draw.key not in self._spent:
+            self._forget_full(now_s)
+            self._forget_full(now_s)
+        self._spent[draw.key] = _Spent(missing, now_s, now_s + missing / draw.size.rate)
+
+    def _forget_full(self, now_s: float) -> None:
+        if self._spent:
+            key, spent = self._spent.popitem(last=False)
+            if spent.full_at_s > now_s:
+                self._spent[key] = spent

@@ -1,0 +1,26 @@
+"""The limits that hold unless an operator sets others: from the settings, and from the operations' declarations."""
+
+from coatcheck.app import App
+from coatcheck.core.quotas import ALL, EACH, LimitKey, LimitName
+from coatcheck.settings import Settings
+
+
+def limit_defaults(settings: Settings, app: App) -> dict[LimitKey, float | None]:
+    """Each limit by its key. None: unlimited."""
+    defaults: dict[LimitKey, float | None] = {
+        (LimitName.SUBMIT_RATE, EACH, ALL): settings.tenant_submit_rate,
+        (LimitName.SUBMIT_BURST, EACH, ALL): settings.tenant_submit_burst,
+        (LimitName.READ_RATE, EACH, ALL): settings.tenant_read_rate,
+        (LimitName.READ_BURST, EACH, ALL): settings.tenant_read_burst,
+        (LimitName.SUBMIT_RATE, ALL, ALL): settings.submit_rate,
+        (LimitName.SUBMIT_BURST, ALL, ALL): settings.submit_burst,
+    }
+    for operation in app.operations.values():
+        policy = operation.policy
+        defaults |= {
+            (LimitName.SUBMIT_RATE, EACH, operation.name): policy.tenant_submit_rate,
+            (LimitName.SUBMIT_BURST, EACH, operation.name): policy.tenant_submit_burst,
+            (LimitName.SUBMIT_RATE, ALL, operation.name): policy.submit_rate,
+            (LimitName.SUBMIT_BURST, ALL, operation.name): policy.submit_burst,
+        }
+    return defaults

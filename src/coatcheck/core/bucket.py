@@ -1,0 +1,58 @@
+"""A token bucket in numbers: tokens come in at a rate, up to a burst, and whatever is let through takes one.
+
+What is kept of a bucket is how much is missing from a full one. One that is full again is like one never used, so
+that nobody has to remember it; and what is missing stays missing when the rate or the burst is changed.
+"""
+
+import math
+from typing import Final, NamedTuple
+
+# Seconds since some start, in floating point: a token may be this much short and is one all the same.
+_SHORTAGE: Final = 1e-6
+
+
+class BucketSize(NamedTuple):
+    """Tokens that come in each second, and the most a bucket holds."""
+
+    rate: float
+    burst: float
+
+    @property
+    def is_shut(self) -> bool:
+        """Whether it never lets anything through."""
+        return self.rate <= 0 or self.burst <= 0
+
+    @property
+    def window_s(self) -> int:
+        """Whole seconds in which it fills up: for those who think in windows."""
+        return 1 if self.is_shut else max(1, math.ceil(self.burst / self.rate))
+
+    @property
+    def quota(self) -> int:
+        """What comes in within `window_s`."""
+        return 0 if self.is_shut else max(1, math.floor(self.rate * self.window_s))
+
+    def missing_after(self, missing: float, passed_s: float) -> float:
+        """What is missing once some time has passed; a size that was changed meanwhile holds for all of it."""
+        return max(min(missing, self.burst) - max(passed_s, 0.0) * self.rate, 0.0)
+
+    def allows(self, missing: float) -> bool:
+        """Whether there is a token."""
+        return not self.is_shut and self.burst - missing >= 1 - _SHORTAGE
+
+    def tokens(self, missing: float) -> int:
+        """How many may be taken at once."""
+        return 0 if self.is_shut else max(0, math.floor(self.burst - missing + _SHORTAGE))
+
+    def next_token_s(self, missing: float) -> float:
+        """When there will be one more than `tokens`; infinite where none ever comes."""
+        if self.is_shut:
+            return math.inf
+        return max(0.0, (self.tokens(missing) + 1 - (self.burst - missing)) / self.rate)
+
+
+def bucket_size(rate: float, burst: float | None) -> BucketSize:
+    """The bucket of a rate: without a burst of its own it holds what comes in within a second, and at least one."""
+    if burst is None:
+        return BucketSize(rate, max(1.0, rate))
+    return BucketSize(rate, 0.0 if burst <= 0 else max(1.0, burst))

@@ -1,0 +1,38 @@
+"""The settings that say how fast work may come in."""
+
+from typing import Annotated, Any, TypeAlias
+
+from pydantic import BaseModel, Field
+
+from coatcheck.core import limits
+from coatcheck.setting_values import RATES, setting
+
+_RATE = f"a number a second from 0 to {limits.RATE_MAX:,}"
+_BURST = f"a number from 0 to {limits.RATE_MAX:,}"
+
+Amount: TypeAlias = Annotated[float, Field(ge=0, le=limits.RATE_MAX)]
+
+
+def _limit(form: str, description: str, example: Any) -> Any:
+    return setting(None, RATES, f"{form}; left out: unlimited", description, example)
+
+
+def _burst(description: str, example: Any) -> Any:
+    return setting(None, RATES, f"{_BURST}; left out: what comes in within a second", description, example)
+
+
+class AdmissionSettings(BaseModel):
+    """Mixed into Settings."""
+
+    tenant_submit_rate: Amount | None = _limit(
+        _RATE, "Jobs that each tenant may hand in a second, over all operations; more are answered 429.", 50
+    )
+    tenant_submit_burst: Amount | None = _burst("Jobs that each tenant may hand in at once after a pause.", 200)
+    tenant_read_rate: Amount | None = _limit(
+        _RATE, "Reads of jobs, lists and results that each tenant may make a second; more are answered 429.", 100
+    )
+    tenant_read_burst: Amount | None = _burst("Reads that each tenant may make at once after a pause.", 400)
+    submit_rate: Amount | None = _limit(
+        _RATE, "Jobs that all tenants together may hand in a second; more are answered 503.", 2000
+    )
+    submit_burst: Amount | None = _burst("Jobs that all tenants together may hand in at once after a pause.", 4000)
