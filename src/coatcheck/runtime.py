@@ -14,6 +14,7 @@ from starlette.types import ASGIApp
 
 from coatcheck.acceptance.acceptance import Acceptance
 from coatcheck.admission.buckets import LocalBuckets
+from coatcheck.admission.directory import Directory
 from coatcheck.admission.gate import Gate
 from coatcheck.admission.limit_defaults import limit_defaults
 from coatcheck.admission.rates import Rates
@@ -24,7 +25,6 @@ from coatcheck.completion.events.file import FileChannel
 from coatcheck.completion.relay import Relay, RelayParts
 from coatcheck.completion.watch import JobWatch
 from coatcheck.core.faults import FaultPoint, no_fault
-from coatcheck.core.quotas import LimitBook
 from coatcheck.execution.parts import WorkerParts, WorkerSettings
 from coatcheck.execution.runner_process import RunnerFailed
 from coatcheck.execution.worker import Worker
@@ -37,6 +37,7 @@ from coatcheck.settings import Settings
 from coatcheck.store.clock import Clock, Machine, SystemClock
 from coatcheck.store.contract import Store
 from coatcheck.store.errors import StoreRefused, StoreUnavailable
+from coatcheck.store.records import WakeUp, WakeUpKind
 from coatcheck.stores.postgres.config import PostgresConfig
 from coatcheck.stores.postgres.database_wall import DatabaseWall
 from coatcheck.stores.sqlite.clock_file import ClockFile
@@ -85,8 +86,8 @@ class Runtime:
         self._fault_point = fault_point_of(settings, fault_point)
         self._app_ref = _checked_ref(app, app_ref) if "worker" in settings.roles else ""
         self.store: Store = self._make_store()
-        book = LimitBook(limit_defaults(settings, app))
-        self._rates = Rates(lambda: book, LocalBuckets(self.clock))
+        self.directory = Directory(self.store, self.clock, limit_defaults(settings, app))
+        self._rates = Rates(lambda: self.directory.book, LocalBuckets(self.clock))
         self.acceptance = Acceptance(self.store, self.clock, Gate(self._rates), self._fault_point)
         self._watch = JobWatch(self.store, self.clock)
         bounds = RetryBounds(settings.retry_after_min_s, settings.retry_after_max_s)
@@ -95,6 +96,7 @@ class Runtime:
         self._relay: Relay | None = None
         self._upkeep: Upkeep | None = None
         self._is_open = False
+        self._unlisten: Callable[[], None] = lambda: None
         self.draining.on_begin(self._watch.stop)
 
     async def start(self) -> None:
@@ -106,6 +108,8 @@ class Runtime:
         try:
             await self.store.open()
             self._is_open = True
+            self._unlisten = self.store.listen(self._hear)
+            await self.directory.start()
             await self._start_roles()
         except (StoreRefused, StoreUnavailable, ChannelRefused, RunnerFailed) as error:
             await self._end_parts()
@@ -125,6 +129,7 @@ class Runtime:
                 estimates=self._estimates,
                 metrics=self.metrics,
                 settings=self.settings,
+                directory=self.directory,
                 draining=self.draining,
                 rates=self._rates,
                 fault_point=self._fault_point,
@@ -162,9 +167,15 @@ class Runtime:
                 await _end(part)
         self._worker = self._relay = self._upkeep = None
         await self._estimates.close()
+        self._unlisten()
+        await _end(self.directory)
         if self._is_open:
             self._is_open = False
             await self.store.close()
+
+    def _hear(self, wake_up: WakeUp) -> None:
+        if wake_up.kind is WakeUpKind.CONTROLS:
+            self.directory.wake()
 
     def _make_store(self) -> Store:
         settings = self.settings
@@ -234,6 +245,7 @@ class Runtime:
             ),
             metrics=self.metrics,
             clock=self.clock,
+            directory=self.directory,
             fault_point=self._fault_point,
         )
 

@@ -8,6 +8,7 @@ from typing import Any, Unpack, assert_never
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from coatcheck.admission.calls import SubmitOptions, admit_call
+from coatcheck.admission.modes import require_taking
 from coatcheck.app import App
 from coatcheck.core.job import JobRecord
 from coatcheck.core.problems import Refused
@@ -110,6 +111,7 @@ class Service:
         await self.start()
         if self._runtime.draining.has_begun:
             raise Refused("draining", "This process is shutting down and accepts no new work.")
+        await require_taking(self._runtime.directory, operation)
         admitted = admit_call(declared, request, options, self._runtime.clock.now())
         acceptance, tenant = self._runtime.acceptance, options.get("tenant", DEFAULT_TENANT)
         if connection is None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from coatcheck.admission.directory import Directory
 from coatcheck.core.job import InstantMs
 from coatcheck.execution.claim_loop import ClaimLoop
 from coatcheck.execution.parts import WorkerParts, WorkerSettings
@@ -89,7 +90,7 @@ async def test_bb_110_idle_workers_ask_once_a_second_each(tmp_path: Path) -> Non
     """Two questions a poll, one for each kind of place; and a hint costs one more, not a storm."""
     store = CountingStore(SqliteConfig(tmp_path / "store.db", app.name))
     await store.open()
-    parts = WorkerParts(store, app, APP, WorkerSettings(poll_s=POLL_S), Metrics(), CLOCK)
+    parts = WorkerParts(store, app, APP, WorkerSettings(poll_s=POLL_S), Metrics(), CLOCK, Directory(store, CLOCK, {}))
     loops = [ClaimLoop(parts, f"worker-{number}", EveryPlaceFree(), print) for number in range(IDLE_WORKERS)]
     tasks = [asyncio.create_task(loop.run()) for loop in loops]
     begun_s = CLOCK.monotonic_s()

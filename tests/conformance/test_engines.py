@@ -17,6 +17,7 @@ from coatcheck.testing.conformance.claims import (
 )
 from coatcheck.testing.conformance.commands import TestCancel, TestErase, TestRedrive
 from coatcheck.testing.conformance.commits import TestDurability, TestFaults, TestGroupCommit
+from coatcheck.testing.conformance.controls import TestApiKeys, TestAudit, TestControls, TestTenants
 from coatcheck.testing.conformance.effects import TestEffects
 from coatcheck.testing.conformance.fairness import TestFairness
 from coatcheck.testing.conformance.finishing import (
@@ -39,11 +40,14 @@ from harness.sqlite_factory import SqliteFactory
 
 SUITE = [
     TestAcceptance,
+    TestApiKeys,
+    TestAudit,
     TestBaseline,
     TestCancel,
     TestCancelledWhileRunning,
     TestClaims,
     TestConcurrency,
+    TestControls,
     TestDeadLetters,
     TestDoubleClaims,
     TestDueTimes,
@@ -74,6 +78,7 @@ SUITE = [
     TestRetention,
     TestSuccess,
     TestSurveys,
+    TestTenants,
     TestTransitions,
     TestWakeUps,
     TestZombies,

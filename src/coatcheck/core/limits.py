@@ -57,6 +57,13 @@ COPY_ROWS_MAX = 1_000
 COPY_BODIES_MAX = 64
 COPY_RESULTS_MAX = 8
 
+# What operators may keep, and how long it stays once it is of no use
+KEYS_PER_TENANT_MAX = 20
+KEYS_LISTED_MAX = 1_000
+LIMITS_SET_MAX = 10_000
+API_KEY_KEPT_S = 90 * 24 * 3600
+AUDIT_KEPT_S = 400 * 24 * 3600
+
 # What a process may hold of a shared database
 STORE_CONNECTIONS_MAX = 100
 

@@ -261,8 +261,9 @@ _KINDS = (
     ProblemKind(
         "draining",
         (503,),
-        "The server is shutting down",
-        "This server finishes what it began and accepts no new work.",
+        "No new work is accepted here now",
+        "This server is shutting down, or the operation is drained by its operators: what was accepted is finished, "
+        "and no new work is accepted.",
         "Wait as long as Retry-After says and send the request again, with the same idempotency key.",
     ),
 )

@@ -1,6 +1,6 @@
 """What operators decided about tenants and operations, as every process knows it within a second."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
 from msgspec import Struct
@@ -17,6 +17,12 @@ class Revocation(StrEnum):
     QUARANTINE = "quarantine"
     CANCEL = "cancel"
     ERASE = "erase"
+
+    @property
+    def weaker(self) -> "Sequence[Revocation]":
+        """The policies whose place this one may take."""
+        policies = list(Revocation)
+        return policies[: policies.index(self)]
 
 
 class OperationMode(StrEnum):

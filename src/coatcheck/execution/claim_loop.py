@@ -10,6 +10,7 @@ from random import random
 from coatcheck.app import Operation
 from coatcheck.core.backoff import Backoff
 from coatcheck.core.policy import RunsIn
+from coatcheck.core.tenancy import OperationMode
 from coatcheck.execution.parts import WorkerParts
 from coatcheck.execution.placement import Placement
 from coatcheck.observe.logs import get_logger
@@ -47,6 +48,10 @@ class ClaimLoop:
         """An attempt ended, or a runner is ready."""
         self._woken.set()
 
+    def controls_changed(self) -> None:
+        """What could not start may be able to now."""
+        self._woken.set()
+
     def stop(self) -> None:
         """Claim nothing more; `run` returns when the claim that may be under way is settled."""
         self._is_stopping = True
@@ -63,9 +68,10 @@ class ClaimLoop:
     async def turn(self) -> float:
         """Claim once for each kind of place; returns how many seconds nothing more can be had without a hint."""
         try:
+            await self._parts.directory.confirmed()
             waits = [
-                await self._claim(self._shared, self._placement.free_shared),
-                await self._claim(self._solo, self._placement.free_solo),
+                await self._claim(self._started_of(self._shared), self._placement.free_shared),
+                await self._claim(self._started_of(self._solo), self._placement.free_solo),
             ]
         except StoreUnavailable as error:
             self._failures += 1
@@ -96,6 +102,11 @@ class ClaimLoop:
         if len(claims.claims) >= slots:
             return 0.0
         return min(poll_s, self._wait_for_due(claims, now, poll_s))
+
+    def _started_of(self, operations: list[Operation]) -> list[Operation]:
+        """Those whose jobs may start."""
+        directory = self._parts.directory
+        return [operation for operation in operations if directory.mode(operation.name) is not OperationMode.PAUSED]
 
     def _wait_for_due(self, claims: Claims, asked_at: int, poll_s: float) -> float:
         due_at = claims.next_due_at

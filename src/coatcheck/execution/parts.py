@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from coatcheck.admission.directory import Directory
 from coatcheck.app import App
 from coatcheck.core.backoff import Backoff
 from coatcheck.core.faults import FaultPoint, no_fault
@@ -53,4 +54,5 @@ class WorkerParts:
     settings: WorkerSettings
     metrics: Metrics
     clock: Clock
+    directory: Directory
     fault_point: FaultPoint = no_fault

@@ -48,6 +48,7 @@ class Worker:
         self._attempts.on_place = self._claims.place_freed
         self._finisher.on_stored = self._claims.place_freed
         self._escalation.on_freed = self._attempts.on_capacity
+        parts.directory.on_change(self._claims.controls_changed)
         self._tasks: list[asyncio.Task[None]] = []
         self._stop_listening: Callable[[], None] = lambda: None
         self._stop_now = asyncio.Event()

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from coatcheck.acceptance.acceptance import Acceptance
+from coatcheck.admission.directory import Directory
 from coatcheck.admission.rates import Rates
 from coatcheck.app import App
 from coatcheck.completion.estimates import Estimates
@@ -25,6 +26,7 @@ class HttpServices:
     estimates: Estimates
     metrics: Metrics
     settings: Settings
+    directory: Directory
     draining: DrainState
     rates: Rates
     fault_point: FaultPoint = no_fault

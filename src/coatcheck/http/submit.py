@@ -7,6 +7,7 @@ from typing import assert_never
 from coatcheck.admission.admit import admit
 from coatcheck.admission.headers import read_options
 from coatcheck.admission.media_type import require_json
+from coatcheck.admission.modes import require_taking
 from coatcheck.admission.options import Admitted, SubmissionOptions
 from coatcheck.admission.rates import SUBMISSIONS
 from coatcheck.app import Operation
@@ -90,6 +91,7 @@ class Submit:
         services, headers = self._services, exchange.headers
         if services.draining.has_begun:
             raise draining()
+        await require_taking(services.directory, operation.name)
         require_json_accepted(headers)
         require_json(headers.get(b"content-type", ()))
         options = read_options(headers, exchange.correlation_id, self._clock.now())

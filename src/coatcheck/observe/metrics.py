@@ -84,7 +84,9 @@ METRICS: tuple[MetricRow, ...] = (
     _counter("rescued", "attempts", (), "Attempts taken back because their lease ran out."),
     _counter("expired", "jobs", (), "Waiting jobs ended because their deadline or queue limit passed."),
     _counter("inbox_promoted", "jobs", (), "Jobs handed in within a caller's transaction and moved into the queue."),
-    _counter("pruned", "rows", ("what",), "What retention removed: results, jobs, tombstones or keys."),
+    _counter(
+        "pruned", "rows", ("what",), "What retention removed: results, jobs, tombstones, keys, api-keys or audit."
+    ),
     _counter("leases_lost", "attempts", ("operation",), "Attempts whose worker found its lease gone."),
     _counter("runner_restarts", "processes", (), "Runner processes started again after they ended unasked."),
     _counter("loop_blocked", "occurrences", ("operation",), "Times a handler blocked its runner's event loop."),

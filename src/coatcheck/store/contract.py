@@ -14,7 +14,7 @@ from coatcheck.core.events import OutboxEntry
 from coatcheck.core.job import AttemptRecord, InstantMs, JobRecord
 from coatcheck.core.policy import Policies
 from coatcheck.store.clock import Clock
-from coatcheck.store.controls import AuditEntry
+from coatcheck.store.controls import AuditEntry, ControlStore
 from coatcheck.store.operating import OperatingStore
 from coatcheck.store.records import (
     Beat,
@@ -188,6 +188,7 @@ class Store(
     OutboxStore,
     UpkeepStore,
     OperatingStore,
+    ControlStore,
     WakeUpSource,
     Protocol,
 ):

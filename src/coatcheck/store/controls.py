@@ -39,6 +39,10 @@ class ApiKey(Struct, frozen=True):
     revoked_at: InstantMs | None = None
     last_used_at: InstantMs | None = None
 
+    def is_live(self, now: InstantMs) -> bool:
+        """Whether it is neither revoked nor expired."""
+        return self.revoked_at is None and (self.expires_at is None or self.expires_at > now)
+
 
 class AuditEntry(Struct, frozen=True):
     """What an operator did: who (`actor`), from where (`origin`), what to what, with `details` as JSON."""
@@ -66,7 +70,7 @@ class AddTenant(Struct, frozen=True):
 
 
 class SetTenant(Struct, frozen=True):
-    """What is not None is set. Nothing to change: there is no such tenant."""
+    """What is not None is set. Nothing to change: there is no such tenant, or it is like this."""
 
     name: str
     weight: float | None = None
@@ -93,6 +97,17 @@ class AddKey(Struct, frozen=True):
     key: ApiKey
 
 
+class RotateKey(Struct, frozen=True):
+    """A new key beside an old one of the same tenant, which expires soon; the old one does not count as live.
+
+    Nothing to change: as with AddKey, or the old key is not one of the tenant's that are live.
+    """
+
+    key: ApiKey
+    old_key_id: str
+    old_expires_at: InstantMs
+
+
 class RevokeKey(Struct, frozen=True):
     """Nothing to change: no such key, or revoked before."""
 
@@ -101,7 +116,7 @@ class RevokeKey(Struct, frozen=True):
 
 
 class SetLimit(Struct, frozen=True):
-    """Set a limit at run time."""
+    """Set a limit at run time. Nothing to change: it is set like this, or LIMITS_SET_MAX others are."""
 
     override: LimitOverride
 
@@ -121,9 +136,10 @@ class SetMode(Struct, frozen=True):
     mode: OperationMode
 
 
-ControlChange: TypeAlias = (
-    AddTenant | SetTenant | RevokeTenant | RestoreTenant | AddKey | RevokeKey | SetLimit | ClearLimit | SetMode
-)
+TenantChange: TypeAlias = AddTenant | SetTenant | RevokeTenant | RestoreTenant
+KeyChange: TypeAlias = AddKey | RotateKey | RevokeKey
+LimitChange: TypeAlias = SetLimit | ClearLimit
+ControlChange: TypeAlias = TenantChange | KeyChange | LimitChange | SetMode
 
 
 class ControlStore(Protocol):
@@ -154,7 +170,7 @@ class ControlStore(Protocol):
         ...
 
     async def list_keys(self, tenant: str) -> Sequence[ApiKey]:
-        """The tenant's keys, oldest first, revoked and expired ones included until they are pruned."""
+        """The tenant's newest KEYS_LISTED_MAX keys, oldest first, ended ones included until they are pruned."""
         ...
 
     async def touch_keys(self, used: Mapping[str, InstantMs]) -> None:

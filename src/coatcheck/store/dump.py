@@ -30,6 +30,11 @@ class Kind(StrEnum):
     LEASE = "lease"
     DEADLINE = "deadline"
     OUTBOX = "outbox"
+    TENANT = "tenant"
+    API_KEY = "api_key"
+    LIMIT = "limit_override"
+    MODE = "operation_mode"
+    AUDIT = "audit"
 
     @property
     def rows_at_once(self) -> int:
@@ -73,10 +78,17 @@ COLUMNS: Mapping[Kind, Sequence[str]] = {
     ),
     Kind.DEADLINE: ("deadline_at", "job_id"),
     Kind.OUTBOX: ("seq", "type", "job_id", "tenant", "operation", "version", "occurred_at", "correlation_id", "data"),
+    Kind.TENANT: ("name", "created_at", "weight", "is_paused", "revocation", "revoked_at", "revocation_done_at"),
+    Kind.API_KEY: (
+        *("key_id", "tenant", "digest", "scopes", "label", "created_at", "expires_at", "revoked_at", "last_used_at"),
+    ),
+    Kind.LIMIT: ("name", "tenant", "operation", "value"),
+    Kind.MODE: ("operation", "mode"),
+    Kind.AUDIT: ("seq", "at", "actor", "origin", "action", "target", "tenant", "details"),
 }
 """What a record holds, in this order. Instants are ms since 1970, bodies bytes; flags are bool in every engine."""
 
-FLAGS = frozenset({"is_alone", "cancel_requested"})
+FLAGS = frozenset({"is_alone", "cancel_requested", "is_paused"})
 
 
 class Dump(Protocol):

@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from coatcheck.core import limits
 from coatcheck.core.job import InstantMs, JobRecord, Progress
 from coatcheck.core.outcome import Outcome
 from coatcheck.core.policy import Policy
@@ -250,6 +251,16 @@ class Prunable(StrEnum):
     JOBS = "jobs"
     TOMBSTONES = "tombstones"
     KEYS = "keys"
+    API_KEYS = "api-keys"
+    AUDIT = "audit"
+
+    @property
+    def kept_ms(self) -> int:
+        """For how long it stays after its end, where that is the same for all."""
+        return _KEPT_S.get(self, 0) * 1000
+
+
+_KEPT_S = {Prunable.API_KEYS: limits.API_KEY_KEPT_S, Prunable.AUDIT: limits.AUDIT_KEPT_S}
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,6 +282,7 @@ class WakeUpKind(StrEnum):
     CHANGED = "changed"
     CANCEL = "cancel"
     OUTBOX = "outbox"
+    CONTROLS = "controls"
 
 
 @dataclass(frozen=True, slots=True)

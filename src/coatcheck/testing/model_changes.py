@@ -191,6 +191,9 @@ class Changes:
                 count = len(self._state.keys) - len(keys)
                 self._state.keys = keys
                 return count
+            case Prunable.API_KEYS | Prunable.AUDIT:
+                # What operators leave behind; nobody in the model operates.
+                return 0
             case _:
                 assert_never(what)
 

@@ -10,6 +10,7 @@ import orjson
 from execution_handlers import app
 from msgspec import structs
 
+from coatcheck.admission.directory import Directory
 from coatcheck.core.faults import FaultPoint, no_fault
 from coatcheck.core.ids import RANDOM_BITS, IdSequence
 from coatcheck.core.job import JobRecord
@@ -108,9 +109,16 @@ async def open_store(folder: Path, fault_point: FaultPoint = no_fault, lease_s: 
 
 
 def make_worker(
-    store: WorkerStore, metrics: Metrics, settings: WorkerSettings = QUICK, fault_point: FaultPoint = no_fault
+    store: SqliteStore,
+    metrics: Metrics,
+    settings: WorkerSettings = QUICK,
+    fault_point: FaultPoint = no_fault,
+    in_front: WorkerStore | None = None,
 ) -> Worker:
-    return Worker(WorkerParts(store, app, "execution_handlers:app", settings, metrics, SystemClock(), fault_point))
+    """A worker of the store, through the one `in_front` of it where there is one."""
+    clock = SystemClock()
+    directory, asked = Directory(store, clock, {}), in_front or store
+    return Worker(WorkerParts(asked, app, "execution_handlers:app", settings, metrics, clock, directory, fault_point))
 
 
 @asynccontextmanager

@@ -14,6 +14,7 @@ from execution_handlers import app
 from execution_world import QUICK, ExecutionWorld, make_worker, open_store, running_world
 from flaky_store import FlakyStore
 
+from coatcheck.admission.directory import Directory
 from coatcheck.core.states import Status
 from coatcheck.execution.parts import WorkerParts
 from coatcheck.execution.runner_process import RunnerFailed
@@ -35,8 +36,8 @@ NEVER_POLLS = replace(QUICK, poll_s=600.0)
     ],
 )
 async def test_a_worker_whose_runners_find_no_app_does_not_start(tmp_path: Path, app_ref: str, reason: str) -> None:
-    store = await open_store(tmp_path)
-    worker = Worker(WorkerParts(store, app, app_ref, QUICK, Metrics(), SystemClock()))
+    store, clock = await open_store(tmp_path), SystemClock()
+    worker = Worker(WorkerParts(store, app, app_ref, QUICK, Metrics(), clock, Directory(store, clock, {})))
     try:
         with pytest.raises(RunnerFailed, match=reason):
             await worker.start()
@@ -147,7 +148,7 @@ async def test_an_outcome_waits_for_a_store_that_is_away(tmp_path: Path) -> None
     store = await open_store(tmp_path)
     flaky = FlakyStore(store)
     metrics = Metrics()
-    worker = make_worker(flaky, metrics)
+    worker = make_worker(store, metrics, in_front=flaky)
     world = ExecutionWorld(store, worker, metrics, tmp_path)
     try:
         flaky.refusals["claim_ready"] = 2

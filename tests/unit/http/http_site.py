@@ -13,6 +13,7 @@ from starlette.types import ASGIApp, Message
 
 from coatcheck.acceptance.acceptance import Acceptance
 from coatcheck.admission.buckets import LocalBuckets
+from coatcheck.admission.directory import Directory
 from coatcheck.admission.gate import Gate
 from coatcheck.admission.limit_defaults import limit_defaults
 from coatcheck.admission.rates import Rates
@@ -137,6 +138,7 @@ async def open_site(folder: Path, settings: Mapping[str, Any] | None = None) -> 
         estimates=estimates,
         metrics=metrics,
         settings=given,
+        directory=Directory(store, clock, {}),
         draining=DrainState(),
         rates=rates,
         fault_point=faults,

@@ -8,6 +8,20 @@ from coatcheck.core.backoff import Backoff
 from coatcheck.core.job import Progress
 from coatcheck.core.outcome import Lost, ResultBody, Succeeded
 from coatcheck.core.states import Status
+from coatcheck.core.tenancy import LimitOverride, OperationMode, Revocation
+from coatcheck.store.controls import (
+    AddKey,
+    AddTenant,
+    ApiKey,
+    AuditEntry,
+    ControlChange,
+    RevokeKey,
+    RevokeTenant,
+    SetLimit,
+    SetMode,
+    SetTenant,
+    Tenant,
+)
 from coatcheck.store.records import Beat, Claim, JobQuery, Redriving, Submission
 from coatcheck.testing.conformance.world import (
     BROKEN,
@@ -51,6 +65,7 @@ async def fill(world: World) -> Filled:
         for tenant in TENANTS:
             filled.job_ids[tenant] += await make(world, tenant)
     await _served(world)
+    await _controlled(world)
     return filled
 
 
@@ -120,11 +135,36 @@ async def _served(world: World) -> None:
         await world.finish(claim, outcome)
 
 
+async def _controlled(world: World) -> None:
+    """Tenants of every sort, with keys, limits and modes."""
+    now = world.now
+    changes: list[ControlChange] = [
+        *(AddTenant(Tenant(name, now)) for name in (*TENANTS, "a tenant without jobs")),
+        SetTenant(TENANT, weight=2.5),
+        SetTenant("zenith", is_paused=True),
+        AddKey(ApiKey("key-1", TENANT, "d" * 64, ("read", "submit"), "Été", now, expires_at=now + 90_000)),
+        AddKey(ApiKey("key-2", TENANT, "e" * 64, (), "", now)),
+        RevokeKey("key-2", now + 1),
+        SetLimit(LimitOverride("queued", TENANT, "", 0.0)),
+        SetLimit(LimitOverride("queued", "*", OPERATION, None)),
+        SetMode(OTHER_OPERATION, OperationMode.DRAINING),
+        RevokeTenant("Ünïversal", Revocation.QUARANTINE, now),
+    ]
+    for change in changes:
+        entry = AuditEntry(now, "cli:ada", "a-host", type(change).__name__, "a target", TENANT, {"to": "Łódź"})
+        assert await world.store.change_controls(change, entry)
+
+
 async def picture(world: World, filled: Filled) -> Mapping[str, Any]:
     """Everything that the verbs for reading say of the store."""
     store, now = world.store, world.now
     seen: dict[str, Any] = {"queues": await store.measure_queues(now), "outbox": await store.read_outbox(1_000)}
+    controls = await store.read_controls()
+    seen["controls"] = (controls.tenants, controls.modes, sorted(controls.overrides, key=repr))
+    seen["tenants"] = await store.list_tenants(100)
+    seen["audit"] = await store.read_audit(100)
     for tenant, job_ids in filled.job_ids.items():
+        seen[f"{tenant} keys"] = await store.list_keys(tenant)
         for status in (None, *Status):
             query = JobQuery(tenant, 200, status=status)
             seen[f"{tenant} {status}"] = await store.list_jobs(query, now)

@@ -15,8 +15,10 @@ import pytest_asyncio
 from full_store import Filled, fill, order_of_claims, picture
 from msgspec import structs
 
+from coatcheck.core.tenancy import Controls
 from coatcheck.operating import Copied, Copy
 from coatcheck.settings import Settings
+from coatcheck.store.controls import AddTenant, Tenant
 from coatcheck.store.dump import COLUMNS, Kind
 from coatcheck.store.errors import StoreRefused
 from coatcheck.store.records import Accepted, KeyConflict, KeyOfExpiredJob, Replayed
@@ -176,6 +178,17 @@ async def test_new_work_and_new_events_come_after_what_was_copied(way: Way) -> N
     *same, new = await world.store.read_outbox(1_000)
     assert same == before
     assert (new.job_id, new.seq > before[-1].seq) == (accepted.job.id, True)
+    await world.close()
+
+
+async def test_processes_read_the_controls_that_were_copied(way: Way) -> None:
+    await copy(way.source, way.target)
+    world = await way.target.world(way.world)
+    assert await world.store.read_controls_version() > Controls().version
+    before = await world.store.read_audit(100)
+    entry = structs.replace(before[0].entry, action="another")
+    assert await world.store.change_controls(AddTenant(Tenant("another", world.now)), entry)
+    assert (await world.store.read_audit(1))[0].seq > before[0].seq
     await world.close()
 
 

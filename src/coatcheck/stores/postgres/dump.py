@@ -23,6 +23,11 @@ _READING = {
     Kind.LEASE: "dump_lease",
     Kind.DEADLINE: "dump_deadline",
     Kind.OUTBOX: "dump_outbox",
+    Kind.TENANT: "dump_tenant",
+    Kind.API_KEY: "dump_api_key",
+    Kind.LIMIT: "dump_limit_override",
+    Kind.MODE: "dump_operation_mode",
+    Kind.AUDIT: "dump_audit",
 }
 # Nobody keeps a lease alive any more, so it has run out. Who waits for a turn is settled at the end.
 _OWN: Mapping[Kind, Mapping[str, Value]] = {Kind.LEASE: {"ends_at": 0}, Kind.TURN: {"is_waiting": True}}
@@ -59,3 +64,5 @@ class PostgresDump:
     async def settle(self) -> None:
         await fetch(self._connection, "rest_turns")
         await fetch(self._connection, "number_outbox_after")
+        await fetch(self._connection, "number_audit_after")
+        await fetch(self._connection, "raise_controls_version")

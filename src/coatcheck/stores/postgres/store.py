@@ -15,6 +15,7 @@ from coatcheck.stores.postgres.commands import Commands
 from coatcheck.stores.postgres.config import PostgresConfig
 from coatcheck.stores.postgres.connection import connect, store_errors
 from coatcheck.stores.postgres.connections import Connections
+from coatcheck.stores.postgres.controls import Controlling
 from coatcheck.stores.postgres.inbox import Inbox
 from coatcheck.stores.postgres.lease_watch import LeaseWatch
 from coatcheck.stores.postgres.operating import Operating
@@ -28,7 +29,7 @@ from coatcheck.stores.postgres.wakeups import WakeUps, read_clock
 from coatcheck.stores.postgres.writer import Writer, WriterParts
 
 
-class PostgresStore(Acceptances, Claiming, Reading, Commands, Outbox, Sweeping, Operating, Inbox):
+class PostgresStore(Acceptances, Claiming, Reading, Commands, Outbox, Sweeping, Controlling, Operating, Inbox):
     """One PostgreSQL database as a Store.
 
     Any number of processes may open it. All of an object belongs to the event loop on which `open` was awaited.

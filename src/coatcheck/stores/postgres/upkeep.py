@@ -22,6 +22,8 @@ _PRUNING = {
     Prunable.RESULTS: "delete_results",
     Prunable.TOMBSTONES: "delete_tombstones",
     Prunable.KEYS: "delete_keys",
+    Prunable.API_KEYS: "delete_api_keys",
+    Prunable.AUDIT: "delete_audit",
 }
 
 
@@ -67,8 +69,8 @@ class Sweeping(Facet):
     async def prune_expired(self, what: Prunable, now: InstantMs, limit: int) -> int:
         if what is Prunable.JOBS:
             return await self._transactions.run(lambda transaction: _prune_jobs(transaction, now, limit))
-        statement = _PRUNING[what]
-        return await self._transactions.run(lambda transaction: transaction.run(statement, now, limit))
+        statement, before = _PRUNING[what], now - what.kept_ms
+        return await self._transactions.run(lambda transaction: transaction.run(statement, before, limit))
 
 
 async def _rescue(

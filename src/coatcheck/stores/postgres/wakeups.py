@@ -23,7 +23,7 @@ PROBE_S_MAX = 5.0
 NOTIFIED_IDS_MAX = 200
 HINTS_WAITING_MAX = 10_000
 RETRY = Backoff(first_s=0.2, factor=2.0, max_s=5.0)
-_CATCH_UP = (WakeUpKind.READY, WakeUpKind.SCHEDULED, WakeUpKind.OUTBOX)
+_CATCH_UP = (WakeUpKind.READY, WakeUpKind.SCHEDULED, WakeUpKind.OUTBOX, WakeUpKind.CONTROLS)
 
 Listener = Callable[[WakeUp], None]
 

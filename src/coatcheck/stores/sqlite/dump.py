@@ -23,6 +23,11 @@ _READING = {
     Kind.LEASE: "dump_lease",
     Kind.DEADLINE: "dump_deadline",
     Kind.OUTBOX: "dump_outbox",
+    Kind.TENANT: "dump_tenant",
+    Kind.API_KEY: "dump_api_key",
+    Kind.LIMIT: "dump_limit_override",
+    Kind.MODE: "dump_operation_mode",
+    Kind.AUDIT: "dump_audit",
 }
 _WRITING = {
     Kind.JOB: "load_job",
@@ -38,6 +43,11 @@ _WRITING = {
     Kind.LEASE: "load_lease",
     Kind.DEADLINE: "load_deadline",
     Kind.OUTBOX: "load_outbox",
+    Kind.TENANT: "load_tenant",
+    Kind.API_KEY: "load_api_key",
+    Kind.LIMIT: "load_limit_override",
+    Kind.MODE: "load_operation_mode",
+    Kind.AUDIT: "load_audit",
 }
 
 
@@ -64,7 +74,8 @@ class SqliteDump:
             raise StoreRefused(f"store: a row of {kind} does not fit into the file: {error}.") from error
 
     async def settle(self) -> None:
-        """Whose turn it is was counted when the turns were written."""
+        """Let no process take the controls for those it knew. Whose turn it is was counted with the turns."""
+        self._connection.execute(sql("raise_controls_version"))
 
 
 def _with_flags(row: Record, places: Sequence[int]) -> Record:

@@ -21,6 +21,7 @@ from coatcheck.stores.sqlite.connection import (
     refuse_unsafe_place,
     store_errors,
 )
+from coatcheck.stores.sqlite.controls import Controlling
 from coatcheck.stores.sqlite.operating import Operating
 from coatcheck.stores.sqlite.outbox import Outbox, RelayTurn
 from coatcheck.stores.sqlite.readers import Readers
@@ -33,7 +34,7 @@ from coatcheck.stores.sqlite.wal_check import refuse_lost_log, refuse_orphaned_l
 from coatcheck.stores.sqlite.writer import Writer, WriterParts
 
 
-class SqliteStore(Acceptances, Claiming, Reading, Commands, Outbox, Sweeping, Operating):
+class SqliteStore(Acceptances, Claiming, Reading, Commands, Outbox, Sweeping, Controlling, Operating):
     """One SQLite file as a Store.
 
     Every process that opens the file has its own writer thread; they take turns. All of it belongs to the event

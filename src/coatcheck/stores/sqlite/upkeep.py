@@ -22,6 +22,8 @@ _PRUNING = {
     Prunable.RESULTS: "delete_results",
     Prunable.TOMBSTONES: "delete_tombstones",
     Prunable.KEYS: "delete_keys",
+    Prunable.API_KEYS: "delete_api_keys",
+    Prunable.AUDIT: "delete_audit",
 }
 
 
@@ -97,8 +99,8 @@ class Sweeping(Facet):
     async def prune_expired(self, what: Prunable, now: InstantMs, limit: int) -> int:
         if what is Prunable.JOBS:
             return await self._writer.run(lambda transaction: _prune_jobs(transaction, now, limit))
-        statement = _PRUNING[what]
-        return await self._writer.run(lambda transaction: transaction.run(statement, now=now, limit=limit))
+        statement, before = _PRUNING[what], now - what.kept_ms
+        return await self._writer.run(lambda transaction: transaction.run(statement, now=before, limit=limit))
 
 
 def _rescue(

@@ -12,4 +12,9 @@ SELECT
     (SELECT count(*) FROM scheduled),
     (SELECT count(*) FROM lease),
     (SELECT count(*) FROM deadline),
-    (SELECT count(*) FROM outbox)
+    (SELECT count(*) FROM outbox),
+    (SELECT count(*) FROM tenant),
+    (SELECT count(*) FROM api_key),
+    (SELECT count(*) FROM limit_override),
+    (SELECT count(*) FROM operation_mode),
+    (SELECT count(*) FROM audit)

@@ -1,0 +1,20 @@
+"""May this operation take work now? As its operators decided."""
+
+from coatcheck.admission.directory import Directory
+from coatcheck.core import limits
+from coatcheck.core.problems import Refused
+from coatcheck.core.tenancy import OperationMode
+
+
+async def require_taking(directory: Directory, operation: str) -> None:
+    """Return if the operation takes work.
+
+    Raises:
+        Refused: `draining`.
+        StoreUnavailable: nobody knows.
+    """
+    if not directory.is_confirmed:
+        await directory.confirmed()
+    if directory.mode(operation) is OperationMode.DRAINING:
+        detail = f"The operation {operation!r} finishes what it has and takes no new work now."
+        raise Refused("draining", detail, headers=[("Retry-After", str(limits.RETRY_AFTER_S_MAX))])

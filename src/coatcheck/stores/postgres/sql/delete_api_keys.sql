@@ -1,0 +1,4 @@
+DELETE FROM api_key WHERE key_id IN (
+    SELECT key_id FROM api_key WHERE coalesce(revoked_at, expires_at) <= $1 LIMIT $2
+    FOR UPDATE SKIP LOCKED
+)

@@ -1,0 +1,4 @@
+DELETE FROM audit WHERE seq IN (
+    SELECT seq FROM audit WHERE at <= $1 ORDER BY at LIMIT $2
+    FOR UPDATE SKIP LOCKED
+)

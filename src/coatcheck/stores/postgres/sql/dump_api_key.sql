@@ -1,0 +1,3 @@
+SELECT key_id, tenant, digest, scopes, label, created_at, expires_at, revoked_at, last_used_at
+FROM api_key
+ORDER BY key_id

@@ -1,0 +1,2 @@
+SELECT key_id, tenant, digest, scopes, label, created_at, expires_at, revoked_at, last_used_at
+FROM api_key WHERE key_id = $1

@@ -1,0 +1,2 @@
+SELECT seq, at, actor, origin, action, target, tenant, details
+FROM audit WHERE seq < $1 ORDER BY seq DESC LIMIT $2

@@ -1,0 +1,1 @@
+SELECT value::bigint FROM meta WHERE name = 'controls_version'

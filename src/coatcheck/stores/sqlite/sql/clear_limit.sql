@@ -1,0 +1,1 @@
+DELETE FROM limit_override WHERE name = :name AND tenant = :tenant AND operation = :operation

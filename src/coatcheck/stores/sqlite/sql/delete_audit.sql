@@ -1,0 +1,1 @@
+DELETE FROM audit WHERE seq IN (SELECT seq FROM audit WHERE at <= :now ORDER BY at LIMIT :limit)

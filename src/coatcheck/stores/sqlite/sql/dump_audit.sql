@@ -1,0 +1,1 @@
+SELECT seq, at, actor, origin, action, target, tenant, details FROM audit ORDER BY seq

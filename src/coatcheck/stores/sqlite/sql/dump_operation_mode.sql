@@ -1,0 +1,1 @@
+SELECT operation, mode FROM operation_mode ORDER BY operation

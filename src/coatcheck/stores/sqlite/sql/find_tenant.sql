@@ -1,0 +1,1 @@
+SELECT name, created_at, weight, is_paused, revocation, revoked_at, revocation_done_at FROM tenant WHERE name = :name

@@ -1,0 +1,2 @@
+INSERT INTO operation_mode (operation, mode)
+VALUES (:operation, :mode)

@@ -1,0 +1,382 @@
+"""Tenants, keys, limits and modes: each change is one commit with its audit entry, and every process hears of it."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from msgspec import structs
+
+from coatcheck.core import limits
+from coatcheck.core.jsontext import Json
+from coatcheck.core.tenancy import Controls, LimitOverride, OperationMode, Revocation, TenantControl
+from coatcheck.store.controls import (
+    AddKey,
+    AddTenant,
+    ApiKey,
+    AuditEntry,
+    ClearLimit,
+    ControlChange,
+    RestoreTenant,
+    RevokeKey,
+    RevokeTenant,
+    RotateKey,
+    SetLimit,
+    SetMode,
+    SetTenant,
+    Tenant,
+)
+from coatcheck.store.records import Prunable, WakeUp, WakeUpKind
+from coatcheck.testing.conformance.world import OPERATION, OTHER_OPERATION, TENANT, Suite, World
+from coatcheck.testing.waiting import wait_until_async
+
+OTHER_TENANT = "zenith"
+HOUR_MS = 3_600_000
+
+
+def entry_of(world: World, action: str = "a-change", tenant: str | None = None, **details: Any) -> AuditEntry:
+    """An entry made now."""
+    return AuditEntry(world.now, "cli:ada", "a-host", action, f"tenant:{tenant}", tenant, details)
+
+
+async def change(world: World, what: ControlChange) -> bool:
+    """Make a change under an entry of its own name."""
+    return await world.store.change_controls(what, entry_of(world, type(what).__name__))
+
+
+async def must_change(world: World, *changes: ControlChange) -> None:
+    for what in changes:
+        assert await change(world, what), what
+
+
+def key(world: World, key_id: str = "key-1", tenant: str = TENANT, **fields: Any) -> ApiKey:
+    """A key made now, with these fields."""
+    return structs.replace(ApiKey(key_id, tenant, "d" * 64, ("read", "submit"), "a label", world.now), **fields)
+
+
+async def _with_tenants(world: World, *names: str) -> None:
+    for name in names:
+        await must_change(world, AddTenant(Tenant(name, world.now)))
+
+
+async def _actions(world: World) -> Sequence[str]:
+    return [audited.entry.action for audited in await world.store.read_audit(100)]
+
+
+class TestControls(Suite):
+    """What is written with a change, and what is not where there is none."""
+
+    async def test_a_new_store_has_none(self, world: World) -> None:
+        assert await world.store.read_controls_version() == 0
+        assert await world.store.read_controls() == Controls()
+        assert list(await world.store.read_audit(10)) == []
+
+    async def test_every_change_is_audited_and_raises_the_version(self, world: World) -> None:
+        changes: list[ControlChange] = [
+            AddTenant(Tenant(TENANT, world.now)),
+            SetTenant(TENANT, weight=2.0),
+            AddKey(key(world)),
+            RotateKey(key(world, "key-2"), "key-1", world.now + 1),
+            RevokeKey("key-1", world.now),
+            SetLimit(LimitOverride("queued", TENANT, "", 5)),
+            ClearLimit("queued", TENANT, ""),
+            SetMode(OPERATION, OperationMode.PAUSED),
+            SetMode(OPERATION, OperationMode.OPEN),
+            RevokeTenant(TENANT, Revocation.FINISH, world.now),
+            RestoreTenant(TENANT),
+        ]
+        for number, what in enumerate(changes, start=1):
+            assert await change(world, what), what
+            assert await world.store.read_controls_version() == number
+            assert (await world.store.read_controls()).version == number
+        assert list(reversed(await _actions(world))) == [type(what).__name__ for what in changes]
+
+    async def test_what_finds_nothing_to_change_writes_nothing(self, world: World) -> None:
+        await _with_tenants(world, TENANT, OTHER_TENANT)
+        limit = LimitOverride("queued", TENANT, "", 5)
+        unlimited = LimitOverride("queued", OTHER_TENANT, "", None)
+        paused = SetMode(OPERATION, OperationMode.PAUSED)
+        await must_change(world, AddKey(key(world)), SetLimit(limit), SetLimit(unlimited), paused)
+        await must_change(world, AddKey(key(world, "key-3")), RevokeKey("key-3", world.now))
+        await must_change(world, RevokeTenant(OTHER_TENANT, Revocation.CANCEL, world.now))
+        before = (
+            await world.store.read_controls(),
+            await world.store.read_audit(100),
+            await world.factory.count_rows(),
+        )
+        nothing: list[ControlChange] = [
+            AddTenant(Tenant(TENANT, world.now, weight=9.0)),
+            SetTenant("nobody", weight=2.0),
+            SetTenant(TENANT),
+            SetTenant(TENANT, weight=1.0, is_paused=False),
+            AddKey(key(world)),
+            AddKey(key(world, "key-2", "nobody")),
+            AddKey(key(world, "key-2", OTHER_TENANT)),
+            RotateKey(key(world, "key-2"), "no-key", world.now),
+            RotateKey(key(world, "key-2"), "key-3", world.now),
+            RotateKey(key(world, "key-2", OTHER_TENANT), "key-1", world.now),
+            RotateKey(key(world, "key-1"), "key-1", world.now),
+            RevokeKey("no-key", world.now),
+            RevokeKey("key-3", world.now),
+            SetLimit(limit),
+            SetLimit(unlimited),
+            ClearLimit("running", TENANT, ""),
+            ClearLimit("queued", TENANT, OPERATION),
+            paused,
+            SetMode(OTHER_OPERATION, OperationMode.OPEN),
+            RevokeTenant("nobody", Revocation.ERASE, world.now),
+            RevokeTenant(OTHER_TENANT, Revocation.QUARANTINE, world.now),
+            RevokeTenant(OTHER_TENANT, Revocation.CANCEL, world.now + 1),
+            RestoreTenant(OTHER_TENANT),
+            RestoreTenant(TENANT),
+            RestoreTenant("nobody"),
+        ]
+        for what in nothing:
+            assert not await change(world, what), what
+        assert await world.store.read_controls() == before[0]
+        assert await world.store.read_audit(100) == before[1]
+        assert await world.factory.count_rows() == before[2]
+
+    async def test_the_controls_hold_what_was_decided_and_nothing_else(self, world: World) -> None:
+        await _with_tenants(world, TENANT, OTHER_TENANT, "plain", "gone")
+        overrides = {
+            LimitOverride("queued", TENANT, OPERATION, 0.0),
+            LimitOverride("queued", "*", "", None),
+            LimitOverride("submit_rate", "", "", 2.5),
+        }
+        await must_change(
+            world,
+            SetTenant(TENANT, weight=2.5),
+            SetTenant(OTHER_TENANT, is_paused=True),
+            RevokeTenant("gone", Revocation.QUARANTINE, world.now),
+            SetMode(OPERATION, OperationMode.PAUSED),
+            SetMode(OPERATION, OperationMode.DRAINING),
+            SetMode(OTHER_OPERATION, OperationMode.PAUSED),
+            SetMode(OTHER_OPERATION, OperationMode.OPEN),
+            *(SetLimit(override) for override in overrides),
+        )
+        for store in (world.store, await world.another_store()):
+            controls = await store.read_controls()
+            assert controls.tenants == {
+                TENANT: TenantControl(TENANT, weight=2.5),
+                OTHER_TENANT: TenantControl(OTHER_TENANT, is_paused=True),
+                "gone": TenantControl("gone", revocation=Revocation.QUARANTINE),
+            }
+            assert controls.modes == {OPERATION: OperationMode.DRAINING}
+            assert len(controls.overrides) == 3
+            assert set(controls.overrides) == overrides
+
+    async def test_every_process_is_told(self, world: World) -> None:
+        heard: list[WakeUp] = []
+        for store in (world.store, await world.another_store()):
+            store.listen(heard.append)
+        await _with_tenants(world, TENANT)
+        told = WakeUp(WakeUpKind.CONTROLS)
+        await wait_until_async(lambda: heard.count(told) == 2, "a wake-up of both stores")
+
+    async def test_changes_at_once_are_made_once_each(self, world: World) -> None:
+        stores = [world.store, await world.another_store()]
+        added = AddTenant(Tenant(TENANT, world.now))
+        made = await asyncio.gather(*(stores[n % 2].change_controls(added, entry_of(world)) for n in range(8)))
+        assert made.count(True) == 1
+        await asyncio.gather(
+            *(
+                stores[n % 2].change_controls(SetLimit(LimitOverride("queued", f"t{n}", "", n)), entry_of(world))
+                for n in range(8)
+            )
+        )
+        assert await world.store.read_controls_version() == 9
+        assert len((await world.store.read_controls()).overrides) == 8
+
+    async def test_limits_are_set_up_to_a_number(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(limits, "LIMITS_SET_MAX", 2)
+        await must_change(world, *(SetLimit(LimitOverride("queued", tenant, "", 1)) for tenant in ("a", "b")))
+        assert not await change(world, SetLimit(LimitOverride("queued", "c", "", 1)))
+        await must_change(world, SetLimit(LimitOverride("queued", "a", "", 2)), ClearLimit("queued", "b", ""))
+        await must_change(world, SetLimit(LimitOverride("queued", "c", "", 1)))
+
+    async def test_changes_outlive_the_process(self, world: World) -> None:
+        await _with_tenants(world, TENANT)
+        await must_change(world, SetTenant(TENANT, is_paused=True), AddKey(key(world)))
+        before = (await world.store.read_controls(), await world.store.list_keys(TENANT), await _actions(world))
+        await world.reopen()
+        assert before == (await world.store.read_controls(), await world.store.list_keys(TENANT), await _actions(world))
+
+
+class TestTenants(Suite):
+    """Accounts."""
+
+    async def test_a_tenant_is_found_as_it_was_made_and_changed(self, world: World) -> None:
+        made = Tenant(TENANT, world.now)
+        await must_change(world, AddTenant(made))
+        assert await world.store.find_tenant(TENANT) == made
+        world.clock.advance(1)
+        await must_change(world, SetTenant(TENANT, weight=0.5, is_paused=True))
+        changed = structs.replace(made, weight=0.5, is_paused=True)
+        assert await world.store.find_tenant(TENANT) == changed
+        await must_change(world, SetTenant(TENANT, is_paused=False))
+        assert await world.store.find_tenant(TENANT) == structs.replace(changed, is_paused=False)
+
+    @pytest.mark.parametrize("name", ["", "nobody", "ACME", "acme ", "%", "ac\0me"])
+    async def test_who_is_not_there_is_not_found(self, world: World, name: str) -> None:
+        await _with_tenants(world, TENANT)
+        assert await world.store.find_tenant(name) is None
+
+    async def test_names_are_listed_byte_by_byte_and_page_by_page(self, world: World) -> None:
+        names = ["*", "B", "a", "a b", "a-b", "ab", "Ünïversal", "日本"]
+        await _with_tenants(world, *reversed(names))
+        by_bytes = sorted(names, key=str.encode)
+        found: list[str] = []
+        while page := await world.store.list_tenants(3, found[-1] if found else None):
+            assert len(page) <= 3
+            found += [tenant.name for tenant in page]
+        assert found == by_bytes
+
+    async def test_a_revocation_takes_a_stricter_policy_only(self, world: World) -> None:
+        await _with_tenants(world, TENANT)
+        for policy in Revocation:
+            world.clock.advance(1)
+            await must_change(world, RevokeTenant(TENANT, policy, world.now))
+            tenant = await world.store.find_tenant(TENANT)
+            assert tenant is not None
+            assert (tenant.revocation, tenant.revoked_at, tenant.revocation_done_at) == (policy, world.now, None)
+            for weaker in policy.weaker:
+                assert not await change(world, RevokeTenant(TENANT, weaker, world.now))
+
+    @pytest.mark.parametrize("policy", Revocation)
+    async def test_what_can_be_undone_is(self, world: World, policy: Revocation) -> None:
+        await _with_tenants(world, TENANT)
+        before = await world.store.find_tenant(TENANT)
+        await must_change(world, RevokeTenant(TENANT, policy, world.now))
+        is_undone = policy in (Revocation.FINISH, Revocation.QUARANTINE)
+        assert await change(world, RestoreTenant(TENANT)) == is_undone
+        assert (await world.store.find_tenant(TENANT) == before) == is_undone
+
+
+class TestApiKeys(Suite):
+    """Keys, of which only a digest is kept."""
+
+    async def test_a_key_is_found_as_it_was_made(self, world: World) -> None:
+        await _with_tenants(world, TENANT, OTHER_TENANT)
+        first = key(world, expires_at=world.now + HOUR_MS)
+        world.clock.advance(1)
+        second = key(world, "key-2", scopes=(), label="")
+        await must_change(world, AddKey(second), AddKey(first), AddKey(key(world, "key-3", OTHER_TENANT)))
+        assert await world.store.find_key("key-1") == first
+        assert await world.store.find_key("key-2") == second
+        assert list(await world.store.list_keys(TENANT)) == [first, second]
+        assert list(await world.store.list_keys("nobody")) == []
+
+    @pytest.mark.parametrize("key_id", ["", "no-key", "KEY-1", "key-1 ", "%", "key\0"])
+    async def test_what_is_not_there_is_not_found(self, world: World, key_id: str) -> None:
+        await _with_tenants(world, TENANT)
+        await must_change(world, AddKey(key(world)))
+        assert await world.store.find_key(key_id) is None
+
+    async def test_a_revoked_key_stays_to_be_seen(self, world: World) -> None:
+        await _with_tenants(world, TENANT)
+        await must_change(world, AddKey(key(world)))
+        world.clock.advance(1)
+        await must_change(world, RevokeKey("key-1", world.now))
+        found = await world.store.find_key("key-1")
+        assert found is not None
+        assert (found.revoked_at, found.is_live(world.now)) == (world.now, False)
+
+    async def test_a_tenant_has_so_many_live_keys_at_most(self, world: World) -> None:
+        most = limits.KEYS_PER_TENANT_MAX
+        await _with_tenants(world, TENANT)
+        await must_change(world, *(AddKey(key(world, f"key-{n}")) for n in range(most - 1)))
+        await must_change(world, AddKey(key(world, "short", expires_at=world.now + 1_000)))
+        assert not await change(world, AddKey(key(world, "more")))
+        world.clock.advance(1)
+        await must_change(world, AddKey(key(world, "more")))
+        assert not await change(world, AddKey(key(world, "still-more")))
+        await must_change(world, RevokeKey("key-0", world.now), AddKey(key(world, "still-more")))
+
+    async def test_that_many_though_they_come_at_once(self, world: World) -> None:
+        most = limits.KEYS_PER_TENANT_MAX
+        await _with_tenants(world, TENANT)
+        stores = [world.store, await world.another_store()]
+        made = await asyncio.gather(
+            *(stores[n % 2].change_controls(AddKey(key(world, f"k{n}")), entry_of(world)) for n in range(most + 6))
+        )
+        assert made.count(True) == most
+
+    async def test_a_rotation_lets_the_old_key_live_on_for_a_while(self, world: World) -> None:
+        await _with_tenants(world, TENANT)
+        most = limits.KEYS_PER_TENANT_MAX
+        await must_change(world, *(AddKey(key(world, f"key-{n}")) for n in range(most)))
+        world.clock.advance(1)
+        until = world.now + HOUR_MS
+        await must_change(world, RotateKey(key(world, "new"), "key-0", until))
+        old, new = await world.store.find_key("key-0"), await world.store.find_key("new")
+        assert old is not None
+        assert (old.expires_at, new) == (until, key(world, "new"))
+        assert not await change(world, RotateKey(key(world, "newer"), "key-1", until))
+
+    async def test_a_rotation_lets_no_key_live_longer(self, world: World) -> None:
+        await _with_tenants(world, TENANT)
+        ends = world.now + 1_000
+        await must_change(world, AddKey(key(world, expires_at=ends)))
+        await must_change(world, RotateKey(key(world, "new"), "key-1", world.now + HOUR_MS))
+        old = await world.store.find_key("key-1")
+        assert old is not None
+        assert old.expires_at == ends
+
+    async def test_a_use_is_noted_without_a_change_of_the_controls(self, world: World) -> None:
+        await _with_tenants(world, TENANT)
+        await must_change(world, AddKey(key(world)), AddKey(key(world, "key-2")), AddKey(key(world, "key-3")))
+        version, actions = await world.store.read_controls_version(), await _actions(world)
+        await world.store.touch_keys({"key-1": world.now + 5, "key-2": world.now + 5, "no-key": world.now})
+        await world.store.touch_keys({"key-1": world.now + 9, "key-2": world.now + 1})
+        await world.store.touch_keys({})
+        used = {found.key_id: found.last_used_at for found in await world.store.list_keys(TENANT)}
+        assert used == {"key-1": world.now + 9, "key-2": world.now + 5, "key-3": None}
+        assert (await world.store.read_controls_version(), await _actions(world)) == (version, actions)
+
+    async def test_ended_keys_are_forgotten_at_last(self, world: World) -> None:
+        await _with_tenants(world, TENANT)
+        await must_change(world, AddKey(key(world, "expired", expires_at=world.now + 1_000)))
+        for name in ("revoked", "live"):
+            await must_change(world, AddKey(key(world, name)))
+        await must_change(world, RevokeKey("revoked", world.now + 1_000))
+        world.clock.advance(limits.API_KEY_KEPT_S + 0.999)
+        assert await world.store.prune_expired(Prunable.API_KEYS, world.now, 10) == 0
+        world.clock.advance(0.001)
+        assert [await world.store.prune_expired(Prunable.API_KEYS, world.now, 1) for _ in range(3)] == [1, 1, 0]
+        assert [found.key_id for found in await world.store.list_keys(TENANT)] == ["live"]
+
+
+class TestAudit(Suite):
+    """Who did what, when, from where."""
+
+    async def test_an_entry_is_read_as_it_was_written(self, world: World) -> None:
+        details: dict[str, Json] = {"weight": 2.5, "name": "Łódź", "before": None, "list": [1, True, {"a": "b"}]}
+        written = AuditEntry(world.now, "key:abc", "192.0.2.7", "set", "tenant:acme", TENANT, details)
+        await world.store.change_controls(AddTenant(Tenant(TENANT, world.now)), written)
+        (audited,) = await world.store.read_audit(10)
+        assert audited.entry == written
+
+    async def test_the_newest_come_first_page_by_page(self, world: World) -> None:
+        for number in range(7):
+            added = AddTenant(Tenant(f"tenant-{number}", world.now))
+            tenant = (TENANT, OTHER_TENANT, None)[number % 3]
+            await world.store.change_controls(added, entry_of(world, f"act-{number}", tenant))
+        for tenant, numbers in ((None, range(7)), (TENANT, (0, 3, 6)), (OTHER_TENANT, (1, 4)), ("nobody", ())):
+            found: list[str] = []
+            before = None
+            while page := await world.store.read_audit(2, before, tenant):
+                assert len(page) <= 2
+                found += [audited.entry.action for audited in page]
+                before = page[-1].seq
+            assert found == [f"act-{number}" for number in reversed(numbers)]
+
+    async def test_old_entries_are_forgotten_at_last(self, world: World) -> None:
+        for number in range(4):
+            await must_change(world, AddTenant(Tenant(f"tenant-{number}", world.now)))
+            world.clock.advance(1)
+        world.clock.advance(limits.AUDIT_KEPT_S - 2)
+        assert [await world.store.prune_expired(Prunable.AUDIT, world.now, 2) for _ in range(3)] == [2, 1, 0]
+        (left,) = await world.store.read_audit(10)
+        await must_change(world, SetMode(OPERATION, OperationMode.PAUSED))
+        assert (await world.store.read_audit(1))[0].seq > left.seq
