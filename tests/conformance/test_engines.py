@@ -31,6 +31,7 @@ from coatcheck.testing.conformance.leases import TestHeartbeats, TestRescue, Tes
 from coatcheck.testing.conformance.operating import TestDeadLetters, TestOperating, TestSurveys
 from coatcheck.testing.conformance.outbox import TestOutbox
 from coatcheck.testing.conformance.reading import TestExpiry, TestIsolation, TestLists, TestMeasures
+from coatcheck.testing.conformance.revoking import TestQuarantine, TestRevoking
 from coatcheck.testing.conformance.transitions import TestTransitions
 from coatcheck.testing.conformance.upkeep import TestBaseline, TestOverdueSweep, TestRetention
 from coatcheck.testing.conformance.wakeups import TestWakeUps
@@ -73,9 +74,11 @@ SUITE = [
     TestOutbox,
     TestOverdue,
     TestOverdueSweep,
+    TestQuarantine,
     TestRedrive,
     TestRescue,
     TestRetention,
+    TestRevoking,
     TestSuccess,
     TestSurveys,
     TestTenants,

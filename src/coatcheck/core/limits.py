@@ -44,6 +44,7 @@ PAGE_SIZE_MAX = 200
 ATTEMPTS_LISTED_MAX = 1_000
 JOBS_SURVEYED_MAX = 5_000
 TENANT_JOBS_COUNTED_MAX = 100_000
+TENANTS_SWEPT_MAX = 100
 JOBS_PRINTED_MAX = 10_000
 
 # How fast dead letters are redriven, and what is read of a corrected payload

@@ -39,6 +39,7 @@ from coatcheck.store.records import (
     Tombstone,
     WakeUp,
 )
+from coatcheck.store.revoking import RevokingStore
 
 
 class AcceptanceStore(Protocol):
@@ -188,6 +189,7 @@ class Store(
     OutboxStore,
     UpkeepStore,
     OperatingStore,
+    RevokingStore,
     ControlStore,
     WakeUpSource,
     Protocol,

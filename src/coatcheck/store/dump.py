@@ -78,7 +78,10 @@ COLUMNS: Mapping[Kind, Sequence[str]] = {
     ),
     Kind.DEADLINE: ("deadline_at", "job_id"),
     Kind.OUTBOX: ("seq", "type", "job_id", "tenant", "operation", "version", "occurred_at", "correlation_id", "data"),
-    Kind.TENANT: ("name", "created_at", "weight", "is_paused", "revocation", "revoked_at", "revocation_done_at"),
+    Kind.TENANT: (
+        *("name", "created_at", "weight", "is_paused", "revocation", "revoked_at", "revocation_done_at"),
+        *("by_operation", "restored_at"),
+    ),
     Kind.API_KEY: (
         *("key_id", "tenant", "digest", "scopes", "label", "created_at", "expires_at", "revoked_at", "last_used_at"),
     ),

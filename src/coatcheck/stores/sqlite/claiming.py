@@ -14,7 +14,7 @@ from coatcheck.core.states import Status
 from coatcheck.store.records import Claim, ClaimRequest, Claims, Lease, WakeUpKind
 from coatcheck.stores.sqlite.queue import next_due_at, promote
 from coatcheck.stores.sqlite.rows import Fixed, Moving, Place, Row, job_from_parts
-from coatcheck.stores.sqlite.settling import Ended, end_jobs, overdue_ending
+from coatcheck.stores.sqlite.settling import Ended, end_jobs, is_excused, overdue_ending
 from coatcheck.stores.sqlite.transaction import Transaction
 
 _TAKEN_MAX = 2 * limits.CLAIM_BATCH_MAX
@@ -126,9 +126,10 @@ def _end_overdue(transaction: Transaction, request: ClaimRequest, job: _Taken, n
     """End a job that came too late to start; whether it did."""
     policy = request.policies.get(job.place.operation, DEFAULT_POLICY)
     ending = overdue_ending(job.fixed.deadline_at, job.waited, policy, now)
-    if ending is not None:
-        end_jobs(transaction, [Ended(job.place, job.fixed, ending, now)])
-    return ending is not None
+    if ending is None or is_excused(transaction, job.place.tenant, ending, now):
+        return False
+    end_jobs(transaction, [Ended(job.place, job.fixed, ending, now)])
+    return True
 
 
 def _lease(transaction: Transaction, worker_id: str, started: Sequence[_Taken], now: InstantMs) -> list[Claim]:

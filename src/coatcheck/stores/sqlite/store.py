@@ -26,6 +26,7 @@ from coatcheck.stores.sqlite.operating import Operating
 from coatcheck.stores.sqlite.outbox import Outbox, RelayTurn
 from coatcheck.stores.sqlite.readers import Readers
 from coatcheck.stores.sqlite.reading import Reading
+from coatcheck.stores.sqlite.revoking import Revoking
 from coatcheck.stores.sqlite.schema import migrate, refuse_missing
 from coatcheck.stores.sqlite.turnstile import Turnstile
 from coatcheck.stores.sqlite.upkeep import BeatWatch, Sweeping
@@ -34,7 +35,7 @@ from coatcheck.stores.sqlite.wal_check import refuse_lost_log, refuse_orphaned_l
 from coatcheck.stores.sqlite.writer import Writer, WriterParts
 
 
-class SqliteStore(Acceptances, Claiming, Reading, Commands, Outbox, Sweeping, Controlling, Operating):
+class SqliteStore(Acceptances, Claiming, Reading, Commands, Outbox, Sweeping, Controlling, Operating, Revoking):
     """One SQLite file as a Store.
 
     Every process that opens the file has its own writer thread; they take turns. All of it belongs to the event
