@@ -10,9 +10,9 @@ from typing import Any, Literal, Unpack
 
 from coatcheck.acceptance.submissions import submission_of
 from coatcheck.admission.calls import SubmitOptions, admit_call
+from coatcheck.admission.identity import DEFAULT_TENANT
 from coatcheck.app import App
 from coatcheck.core.ids import RANDOM_BITS, make_job_id
-from coatcheck.http.identity import DEFAULT_TENANT
 from coatcheck.service import Service
 from coatcheck.store.clock import SystemClock
 from coatcheck.stores.postgres.placeholders import with_percent_s

@@ -13,12 +13,16 @@ from typing import Protocol
 from starlette.types import ASGIApp
 
 from coatcheck.acceptance.acceptance import Acceptance
+from coatcheck.admission.authentication import Authentication
 from coatcheck.admission.buckets import LocalBuckets
 from coatcheck.admission.directory import Directory
 from coatcheck.admission.gate import Gate
+from coatcheck.admission.key_sets import KeySetUnavailable
 from coatcheck.admission.limit_defaults import limit_defaults
 from coatcheck.admission.rates import Rates
+from coatcheck.admission.shared_buckets import BucketServer, SharedBuckets
 from coatcheck.app import App
+from coatcheck.authenticating import ExtraMissing, make_authentication
 from coatcheck.completion.estimates import Estimates, RetryBounds
 from coatcheck.completion.events.channel import ChannelRefused
 from coatcheck.completion.events.file import FileChannel
@@ -66,7 +70,7 @@ class Runtime:
 
     Raises:
         StartRefused: the app cannot be found by runner processes, and this process would have them; or the store's
-            driver is not installed.
+            driver, or the client of limits_store, is not installed.
     """
 
     def __init__(
@@ -87,17 +91,21 @@ class Runtime:
         self._app_ref = _checked_ref(app, app_ref) if "worker" in settings.roles else ""
         self.store: Store = self._make_store()
         self.directory = Directory(self.store, self.clock, limit_defaults(settings, app))
-        self._rates = Rates(lambda: self.directory.book, LocalBuckets(self.clock))
+        self._buckets = self._make_buckets()
+        self._rates = Rates(lambda: self.directory.book, self._buckets)
         self.acceptance = Acceptance(self.store, self.clock, Gate(self._rates), self._fault_point)
         self._watch = JobWatch(self.store, self.clock)
         bounds = RetryBounds(settings.retry_after_min_s, settings.retry_after_max_s)
         self._estimates = Estimates(self.store, self.clock, bounds)
+        self._authentication = _made_authentication(settings, self.store, self.directory, self.clock)
         self._worker: Worker | None = None
         self._relay: Relay | None = None
         self._upkeep: Upkeep | None = None
         self._is_open = False
         self._unlisten: Callable[[], None] = lambda: None
         self.draining.on_begin(self._watch.stop)
+        # A wait may be somebody's whose key was just revoked.
+        self.directory.on_change(self._watch.wake_all)
 
     async def start(self) -> None:
         """Open the store and begin every role but the API, which begins when its ASGI app is called.
@@ -110,7 +118,12 @@ class Runtime:
             self._is_open = True
             self._unlisten = self.store.listen(self._hear)
             await self.directory.start()
+            if isinstance(self._buckets, SharedBuckets):
+                self._buckets.start()
             await self._start_roles()
+        except KeySetUnavailable as error:
+            await self._end_parts()
+            raise StartRefused(f"jwt_keys: {error}.") from error
         except (StoreRefused, StoreUnavailable, ChannelRefused, RunnerFailed) as error:
             await self._end_parts()
             raise StartRefused(str(error)) from error
@@ -133,6 +146,7 @@ class Runtime:
                 draining=self.draining,
                 rates=self._rates,
                 fault_point=self._fault_point,
+                authentication=self._authentication,
             )
         )
 
@@ -149,6 +163,8 @@ class Runtime:
 
     async def _start_roles(self) -> None:
         roles = self.settings.roles
+        if "api" in roles:
+            await self._authentication.start()
         if "upkeep" in roles:
             self._upkeep = Upkeep(self._upkeep_parts())
             self._upkeep.start()
@@ -167,8 +183,11 @@ class Runtime:
                 await _end(part)
         self._worker = self._relay = self._upkeep = None
         await self._estimates.close()
+        await _end(self._authentication)
         self._unlisten()
         await _end(self.directory)
+        if isinstance(self._buckets, SharedBuckets):
+            await _end(self._buckets)
         if self._is_open:
             self._is_open = False
             await self.store.close()
@@ -209,6 +228,19 @@ class Runtime:
         engine: Callable[..., Store] = load_engine("postgres", "store", "PostgreSQL").PostgresStore
         return engine(config, self.clock, self._fault_point)
 
+    def _make_buckets(self) -> LocalBuckets | SharedBuckets:
+        local, url = LocalBuckets(self.clock), self.settings.limits_store
+        if url is None:
+            return local
+        try:
+            valkey = import_module("coatcheck.admission.valkey")
+        except ModuleNotFoundError as error:
+            raise StartRefused(
+                f"limits_store is set, and its client {error.name} is not installed; install coatcheck[valkey]."
+            ) from error
+        server: BucketServer = valkey.Valkey(url.get_secret_value(), self.app.name)
+        return SharedBuckets(server, local, self.metrics)
+
     def _make_worker(self, parts: WorkerParts) -> Worker:
         return Worker(parts)
 
@@ -248,6 +280,13 @@ class Runtime:
             directory=self.directory,
             fault_point=self._fault_point,
         )
+
+
+def _made_authentication(settings: Settings, store: Store, directory: Directory, clock: Clock) -> Authentication:
+    try:
+        return make_authentication(settings, store, directory, clock)
+    except ExtraMissing as error:
+        raise StartRefused(str(error)) from error
 
 
 def _make_clock(settings: Settings, wall: DatabaseWall) -> Clock:

@@ -8,11 +8,11 @@ from typing import Any, Unpack, assert_never
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from coatcheck.admission.calls import SubmitOptions, admit_call
+from coatcheck.admission.identity import DEFAULT_TENANT
 from coatcheck.admission.modes import require_taking
 from coatcheck.app import App
 from coatcheck.core.job import JobRecord
 from coatcheck.core.problems import Refused
-from coatcheck.http.identity import DEFAULT_TENANT
 from coatcheck.observe.logs import configure_logging
 from coatcheck.runtime import Runtime
 from coatcheck.serving import run_until_stopped
@@ -111,9 +111,9 @@ class Service:
         await self.start()
         if self._runtime.draining.has_begun:
             raise Refused("draining", "This process is shutting down and accepts no new work.")
-        await require_taking(self._runtime.directory, operation)
-        admitted = admit_call(declared, request, options, self._runtime.clock.now())
         acceptance, tenant = self._runtime.acceptance, options.get("tenant", DEFAULT_TENANT)
+        await require_taking(self._runtime.directory, operation, tenant)
+        admitted = admit_call(declared, request, options, self._runtime.clock.now())
         if connection is None:
             return _accepted_job(await acceptance.accept(declared, admitted, tenant))
         return _accepted_job(await acceptance.hand_in(declared, admitted, tenant, connection))

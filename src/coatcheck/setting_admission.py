@@ -5,7 +5,7 @@ from typing import Annotated, Any, TypeAlias
 from pydantic import BaseModel, Field
 
 from coatcheck.core import limits
-from coatcheck.setting_values import RATES, setting
+from coatcheck.setting_values import RATES, LimitsUrl, secret, setting
 
 _RATE = f"a number a second from 0 to {limits.RATE_MAX:,}"
 _BURST = f"a number from 0 to {limits.RATE_MAX:,}"
@@ -36,3 +36,11 @@ class AdmissionSettings(BaseModel):
         _RATE, "Jobs that all tenants together may hand in a second; more are answered 503.", 2000
     )
     submit_burst: Amount | None = _burst("Jobs that all tenants together may hand in at once after a pause.", 4000)
+    limits_store: LimitsUrl | None = secret(
+        None,
+        RATES,
+        "redis://host:port, rediss://host:port, or unix:///path of a socket",
+        "A Valkey or Redis server on which all processes share the rates. Without it, or while it is away, each process"
+        " counts for itself. Needs coatcheck[valkey].",
+        "redis://:password@valkey.internal:6379/0",
+    )

@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 from pydantic_settings import NoDecode
 
 from coatcheck.core.durations import seconds
 
 Role: TypeAlias = Literal["api", "worker", "relay", "upkeep"]
 ALL_ROLES: tuple[Role, ...] = ("api", "worker", "relay", "upkeep")
+LIMITS_SCHEMES = ("redis", "rediss", "valkey", "valkeys", "unix")
 HEARTBEATS_IN_A_LEASE_MIN = 3
 DURATION = 'a duration such as 15, "15s" or "2m"'
 
@@ -103,6 +104,14 @@ def _listen_url(url: str) -> str:
     return url if url == "off" else _postgres_url(url)
 
 
+def _limits_url(url: SecretStr) -> SecretStr:
+    parts = urlsplit(url.get_secret_value())
+    is_named = bool(parts.path) if parts.scheme == "unix" else bool(parts.hostname) and parts.port != 0
+    if parts.scheme not in LIMITS_SCHEMES or not is_named:
+        raise ValueError("no such server")
+    return url
+
+
 def _events_url(url: str) -> str:
     scheme, _, path = url.partition(":")
     if scheme != "file" or not path:
@@ -172,6 +181,7 @@ Seconds: TypeAlias = Annotated[float, BeforeValidator(_seconds)]
 ReadableFile: TypeAlias = Annotated[Path, AfterValidator(_readable_file)]
 StoreUrl: TypeAlias = Annotated[str, AfterValidator(_store_url)]
 ListenUrl: TypeAlias = Annotated[str, AfterValidator(_listen_url)]
+LimitsUrl: TypeAlias = Annotated[SecretStr, AfterValidator(_limits_url)]
 EventsUrl: TypeAlias = Annotated[str, AfterValidator(_events_url)]
 PublicUrl: TypeAlias = Annotated[str, AfterValidator(_public_url)]
 Roles: TypeAlias = Annotated[tuple[Role, ...], NoDecode, BeforeValidator(listed), AfterValidator(_ordered_roles)]

@@ -14,7 +14,7 @@ from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
 from coatcheck.core import limits
-from coatcheck.setting_access import AccessSettings
+from coatcheck.setting_access import AccessSettings, access_fault
 from coatcheck.setting_admission import AdmissionSettings
 from coatcheck.setting_file import SettingsError, advice, read_file
 from coatcheck.setting_server import ServerSettings
@@ -254,6 +254,7 @@ class Settings(ServerSettings, AccessSettings, TenantSettings, AdmissionSettings
         faults = (
             lease_fault(self.lease_s, self.heartbeat_s),
             _exposure_fault(self),
+            access_fault(self),
             _tls_fault(self),
             retry_after_fault(self.retry_after_min_s, self.retry_after_max_s),
         )

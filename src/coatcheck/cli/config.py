@@ -69,7 +69,7 @@ def _toml(value: Any) -> str:
     """A default or example in TOML, which writes texts, numbers and lists as JSON does."""
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
-    return json.dumps(value, ensure_ascii=False)
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _shown(settings: Settings, row: SettingRow) -> str:

@@ -43,6 +43,10 @@ class JobWatch:
         if self._stop_listening is not None:
             self._stop_listening()
             self._stop_listening = None
+        self.wake_all()
+
+    def wake_all(self) -> None:
+        """Let every wait look again at what it waits for."""
         for waiters in self._waiters.values():
             for waiter in waiters:
                 waiter.set()

@@ -97,6 +97,31 @@ _KINDS = (
         "Start again without a cursor, or follow the `next` link exactly as it was given.",
     ),
     ProblemKind(
+        "unauthenticated",
+        (401,),
+        "Who is asking is not known",
+        "No credential came with the request, or several, or one that is not good: unknown, wrong, expired or revoked. "
+        "Which of these it was is not told.",
+        "Send one credential, as `Authorization: Bearer` or, with an API key, as `apikey`. If it was good before, ask "
+        "the operator.",
+    ),
+    ProblemKind(
+        "forbidden",
+        (403,),
+        "The credential does not allow this",
+        "The credential is good, and does not have the scope that this takes; or it is a view token, which reads one "
+        "job and does nothing else.",
+        "Use a credential that has the scope named in the detail.",
+    ),
+    ProblemKind(
+        "tenant-suspended",
+        (403,),
+        "The tenant is suspended",
+        "An operator has revoked the tenant: no new work is taken for it. Jobs it handed in can be read as long as "
+        "they are kept.",
+        "Nothing was accepted, and trying again does not help. Ask the operator.",
+    ),
+    ProblemKind(
         "not-found",
         (404,),
         "There is nothing here",
@@ -257,6 +282,14 @@ _KINDS = (
         "The store that keeps the jobs cannot answer now. Nothing was accepted, unless the connection to a database "
         "broke in the midst of a commit: then nobody knows.",
         "Wait as long as Retry-After says and send the request again, with the same idempotency key.",
+    ),
+    ProblemKind(
+        "identity-provider-unavailable",
+        (503,),
+        "The identity provider is not available",
+        "The keys that tokens are checked with were not yet seen by this server and cannot be fetched now. It says "
+        "nothing about the token.",
+        "Wait as long as Retry-After says and send the request again, with the same token.",
     ),
     ProblemKind(
         "draining",

@@ -13,8 +13,8 @@ from coatcheck.completion.representation import UrlBook
 from coatcheck.core.problems import Refused
 from coatcheck.http.dispatch import Resources, answer_with
 from coatcheck.http.documents import Documents
+from coatcheck.http.doorkeeper import Doorkeeper
 from coatcheck.http.exchange import ClientGone, Exchange
-from coatcheck.http.identity import tenant_of
 from coatcheck.http.problem_answers import answer_problem
 from coatcheck.http.refusals import internal_error, saturated, store_unavailable
 from coatcheck.http.room import Room
@@ -42,6 +42,7 @@ class HttpEdge:
         self._services = services
         self._resources = Resources(services)
         self._documents = Documents(services)
+        self._doorkeeper = Doorkeeper(services)
         self._paths = {operation.name: operation.path for operation in services.app.operations.values()}
         self._answered = cache(self._counter)
         self._urls = lru_cache(maxsize=64)(self._urls_below)
@@ -63,7 +64,6 @@ class HttpEdge:
             headers[name] = (*headers[name], value) if name in headers else (value,)
         exchange = Exchange(scope, receive, send, headers)
         exchange.correlation_id = correlation_id_of(headers.get(b"x-correlation-id", ()))
-        exchange.tenant = tenant_of(scope)
         exchange.urls = self._urls(scope.get("root_path", ""))
         exchange.fault_point = self._services.fault_point
         exchange.answers_room = self._answers_room
@@ -76,7 +76,7 @@ class HttpEdge:
             if found is None:
                 await self._documents.serve(exchange)
             else:
-                await answer_with(*found, exchange)
+                await answer_with(*found, exchange, self._doorkeeper)
         except ClientGone:
             return
         except Exception as error:

@@ -2,10 +2,13 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from coatcheck.app import Operation
+from coatcheck.http.access import CANCEL, METRICS, OPEN, READ, SUBMIT, VIEW, Access
 from coatcheck.http.aside import Aside
 from coatcheck.http.commands import Cancel, Erase
+from coatcheck.http.doorkeeper import Doorkeeper
 from coatcheck.http.exchange import Exchange
 from coatcheck.http.health import Health
 from coatcheck.http.lists import ALL_JOBS_PATH, ListAttempts, ListJobs
@@ -16,14 +19,22 @@ from coatcheck.http.room import Room
 from coatcheck.http.services import HttpServices
 from coatcheck.http.status import ReadStatus
 from coatcheck.http.submit import Submit
+from coatcheck.http.views import BeginViewSession, MakeViewToken
+
+
+class Method(NamedTuple):
+    """What answers a method, and what it asks of who calls it."""
+
+    answer: Answerer
+    access: Access
 
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """One kind of URL: its route as metrics and documents name it, and what answers each method."""
+    """One kind of URL: its route as metrics and documents name it, and its methods."""
 
     route: str
-    methods: Mapping[str, Answerer]
+    methods: Mapping[str, Method]
     operation: Operation | None = None
 
     @property
@@ -62,13 +73,13 @@ class Resources:
 
     def _add_service_routes(self) -> None:
         health = Health(self._services)
-        routes: dict[str, Answerer] = {
-            "/livez": health.live,
-            "/readyz": health.ready,
-            "/metrics": health.metrics,
+        routes = {
+            "/livez": _reading(health.live, OPEN),
+            "/readyz": _reading(health.ready, OPEN),
+            "/metrics": _reading(health.metrics, METRICS),
+            ALL_JOBS_PATH: self._reading_jobs(ListJobs(self._services), READ),
         }
-        self._exact.update({path: Resource(path, _reading(answerer)) for path, answerer in routes.items()})
-        self._exact[ALL_JOBS_PATH] = Resource(ALL_JOBS_PATH, self._reading_jobs(ListJobs(self._services)))
+        self._exact.update({path: Resource(path, methods) for path, methods in routes.items()})
 
     def _add_operation(self, operation: Operation) -> None:
         services, path, job_path = self._services, operation.path, operation.path + "/{id}"
@@ -76,37 +87,49 @@ class Resources:
         def bound(answerer: Callable[[Exchange, Operation], Awaitable[None]]) -> Answerer:
             return lambda exchange: answerer(exchange, operation)
 
-        collection = {"POST": bound(self._submit), **self._reading_jobs(bound(ListJobs(services)))}
-        job = {"DELETE": bound(Erase(services)), **self._reading_jobs(bound(self._read))}
+        collection = {"POST": Method(bound(self._submit), SUBMIT)}
+        collection |= self._reading_jobs(bound(ListJobs(services)), READ)
+        job = {"DELETE": Method(bound(Erase(services)), CANCEL), **self._reading_jobs(bound(self._read), VIEW)}
         parts = {
-            "result": self._reading_jobs(bound(ReadResult(services))),
-            "cancel": {"POST": bound(Cancel(services))},
-            "attempts": self._reading_jobs(bound(ListAttempts(services))),
+            "result": self._reading_jobs(bound(ReadResult(services)), VIEW),
+            "cancel": {"POST": Method(bound(Cancel(services)), CANCEL)},
+            "attempts": self._reading_jobs(bound(ListAttempts(services)), VIEW),
         }
+        views = services.views
+        if views is not None:
+            parts["view-token"] = {"POST": Method(bound(MakeViewToken(services, views)), READ)}
+            parts["view-session"] = {"POST": Method(bound(BeginViewSession(services)), VIEW)}
         self._exact[path] = Resource(path, collection, operation)
         self._jobs[path] = Resource(job_path, job, operation)
         self._parts[path] = {
             name: Resource(f"{job_path}/{name}", methods, operation) for name, methods in parts.items()
         }
 
-    def _reading_jobs(self, answerer: Answerer) -> dict[str, Answerer]:
-        return _reading(CountedRead(self._services, answerer))
+    def _reading_jobs(self, answerer: Answerer, access: Access) -> dict[str, Method]:
+        return _reading(CountedRead(self._services, answerer), access)
 
 
-def answer_with(resource: Resource, job_id: str, exchange: Exchange) -> Awaitable[None]:
+def answer_with(resource: Resource, job_id: str, exchange: Exchange, doorkeeper: Doorkeeper) -> Awaitable[None]:
     """The resource's answer, to be awaited.
 
     Raises:
-        Refused: `method-not-allowed`, or whatever the resource refuses.
+        Refused: `method-not-allowed`, what the doorkeeper refuses, or whatever the resource does.
     """
     exchange.route = resource.route
     exchange.operation = resource.operation
     exchange.job_id = job_id
-    answerer = resource.methods.get(exchange.method)
-    if answerer is None:
+    method = resource.methods.get(exchange.method)
+    if method is None:
         raise method_not_allowed(resource.allow)
-    return answerer(exchange)
+    if doorkeeper.admit(exchange, method.access):
+        return method.answer(exchange)
+    return _answer_later(method, exchange, doorkeeper)
 
 
-def _reading(answerer: Answerer) -> dict[str, Answerer]:
-    return {"GET": answerer, "HEAD": answerer}
+async def _answer_later(method: Method, exchange: Exchange, doorkeeper: Doorkeeper) -> None:
+    await doorkeeper.admit_later(exchange, method.access)
+    await method.answer(exchange)
+
+
+def _reading(answer: Answerer, access: Access) -> dict[str, Method]:
+    return {"GET": Method(answer, access), "HEAD": Method(answer, access)}

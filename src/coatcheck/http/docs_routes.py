@@ -52,7 +52,7 @@ class RouteView:
     def commands(self, path: str, method: str, route: Schema) -> list[str]:
         """curl commands that call the route."""
         url = shlex.quote(self.origin + path.replace("{id}", EXAMPLE_ID).replace("{code}", "job-not-finished"))
-        parts = [f"curl -i{'' if method == 'get' else ' -X ' + method.upper()} {url}"]
+        parts = [f"curl -i{'' if method == 'get' else ' -X ' + method.upper()} {url}", *self._credentials(route)]
         for parameter in route.get("parameters", []):
             if parameter["name"] == "Idempotency-Key":
                 parts.append(f"-H {shlex.quote('Idempotency-Key: ' + parameter['example'])}")
@@ -64,6 +64,14 @@ class RouteView:
         if _STREAM in route["responses"].get("200", {}).get("content", {}):
             commands.append(f"curl -N -H 'Accept: {_STREAM}' {url}")
         return commands
+
+    def _credentials(self, route: Schema) -> list[str]:
+        """The header with which a command shows who it is from."""
+        schemes = self.document["components"].get("securitySchemes", {})
+        named = [schemes[name] for one in route.get("security", ()) for name in one]
+        if any(scheme.get("scheme") == "bearer" for scheme in named):
+            return ["-H 'Authorization: Bearer …'"]
+        return []
 
     def _followed(self, answer: Schema) -> Schema:
         if "$ref" not in answer:

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Mapping, Sequence
 
 from starlette.types import Receive, Scope, Send
 
+from coatcheck.admission.identity import EVERYBODY, Identity
 from coatcheck.app import Operation
 from coatcheck.completion.representation import UrlBook
 from coatcheck.core import limits
@@ -33,6 +34,7 @@ class Exchange:
         "has_read_body",
         "has_stalled",
         "headers",
+        "identity",
         "job_id",
         "method",
         "operation",
@@ -54,7 +56,8 @@ class Exchange:
         self.method: str = scope["method"]
         self.direct = direct_of(scope)
         self.correlation_id: str
-        self.tenant: str
+        self.identity: Identity = EVERYBODY
+        self.tenant = EVERYBODY.tenant
         self.urls: UrlBook
         self.fault_point: FaultPoint
         self.answers_room: Room

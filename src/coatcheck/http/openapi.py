@@ -7,8 +7,9 @@ from typing import Final
 from urllib.parse import quote
 
 from coatcheck.app import App
+from coatcheck.http.openapi_access import Doors
 from coatcheck.http.openapi_answers import ProblemAnswers
-from coatcheck.http.openapi_headers import ANSWER_HEADERS
+from coatcheck.http.openapi_headers import answer_headers
 from coatcheck.http.openapi_job import own_schemas
 from coatcheck.http.openapi_operation_schemas import operation_schemas
 from coatcheck.http.openapi_operations import OperationRoutes
@@ -46,14 +47,15 @@ def base_url_of(settings: Settings, root_path: str) -> str:
 def build_openapi(app: App, settings: Settings, root_path: str = "") -> Schema:
     """Describe an app's service. `root_path`: where it is mounted, which `public_url` overrules."""
     base_url = base_url_of(settings, root_path)
-    book, problems = SchemaBook(), ProblemAnswers(base_url)
-    for name, schema in own_schemas().items():
+    book, problems, doors = SchemaBook(), ProblemAnswers(base_url), Doors(settings)
+    for name, schema in own_schemas(has_views=doors.has_views).items():
         book.add(name, schema)
     book.add("ProblemKind", PROBLEM_KIND)
     paths: dict[str, Schema] = {}
     for operation in app.operations.values():
-        paths |= OperationRoutes(operation, operation_schemas(operation, book), problems, base_url).path_items()
-    paths |= service_paths(problems)
+        schemas = operation_schemas(operation, book)
+        paths |= OperationRoutes(operation, schemas, problems, doors, base_url).path_items()
+    paths |= service_paths(problems, doors)
     # No route owns this answer: it is for the methods that a path does not have.
     problems.by_status("method-not-allowed")
     return {
@@ -69,8 +71,9 @@ def build_openapi(app: App, settings: Settings, root_path: str = "") -> Schema:
         "paths": paths,
         "components": {
             "schemas": dict(book.schemas),
-            "headers": dict(ANSWER_HEADERS),
+            "headers": answer_headers(doors),
             "responses": dict(problems.responses),
+            **({"securitySchemes": doors.schemes} if doors.schemes else {}),
         },
     }
 

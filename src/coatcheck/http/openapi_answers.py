@@ -87,6 +87,8 @@ class ProblemAnswers:
 def _headers(status: int, codes: list[str]) -> tuple[str, ...]:
     if status == 409 and "job-expired" in codes:
         return (*CORRELATED, "Location")
+    if status == 401:
+        return (*CORRELATED, "WWW-Authenticate")
     if status == 405:
         return (*CORRELATED, "Allow")
     if status == 429:

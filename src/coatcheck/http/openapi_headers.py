@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from coatcheck.core import limits
+from coatcheck.http.openapi_access import Doors
 from coatcheck.http.openapi_schemas import Schema
 
-ANSWER_HEADERS: Final[Mapping[str, Schema]] = {
+_ANSWER_HEADERS: Final[Mapping[str, Schema]] = {
     "Location": {
         "description": "The job's own URL: read it to learn how the work is going.",
         "schema": {"type": "string", "format": "uri-reference"},
@@ -64,3 +65,18 @@ ANSWER_HEADERS: Final[Mapping[str, Schema]] = {
         "schema": {"type": "string"},
     },
 }
+_GUARDED: Final[Mapping[str, Schema]] = {
+    "WWW-Authenticate": {"description": "How to authenticate (RFC 6750).", "schema": {"type": "string"}},
+}
+_VIEWED: Final[Mapping[str, Schema]] = {
+    "Set-Cookie": {
+        "description": "The cookie of the view session, good for the job's path and as long as the token.",
+        "schema": {"type": "string"},
+    },
+}
+
+
+def answer_headers(doors: Doors) -> dict[str, Schema]:
+    """The headers of a service's answers by name."""
+    guarded = _GUARDED if doors.schemes else {}
+    return {**_ANSWER_HEADERS, **guarded, **(_VIEWED if doors.has_views else {})}

@@ -192,8 +192,31 @@ INPUT_ERROR: Final[Schema] = _closed(
 )
 
 
-def own_schemas() -> dict[str, Schema]:
-    """Coatcheck's own components, by name."""
+VIEW_TOKEN_REQUEST: Final[Schema] = {
+    "type": "object",
+    "description": "How long the token is to be good.",
+    "additionalProperties": False,
+    "properties": {
+        "lifetime_s": _or_null(
+            {"type": "integer", "minimum": 1},
+            f"In seconds; {limits.VIEW_TOKEN_S_DEFAULT} where it is left out, and never more than"
+            f" {limits.VIEW_TOKEN_S_MAX}.",
+        )
+    },
+}
+
+VIEW_TOKEN: Final[Schema] = _closed(
+    "A token that reads one job.",
+    {
+        "token": {"type": "string", "description": "Send it as `Authorization: Bearer`, never in a URL."},
+        "expires_at": _instant("When it ends by itself."),
+    },
+)
+
+
+def own_schemas(has_views: bool) -> dict[str, Schema]:
+    """Coatcheck's own components, by name. `has_views`: there are view tokens."""
+    views = {"ViewTokenRequest": VIEW_TOKEN_REQUEST, "ViewToken": VIEW_TOKEN}
     return {
         "Job": JOB,
         "JobProgress": PROGRESS,
@@ -204,6 +227,7 @@ def own_schemas() -> dict[str, Schema]:
         "Cancellation": CANCELLATION,
         "Problem": problem(),
         "InputError": INPUT_ERROR,
+        **(views if has_views else {}),
     }
 
 

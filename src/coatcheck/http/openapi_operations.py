@@ -1,10 +1,14 @@
 """The routes of one operation: handing in, reading, the result, cancelling, erasing, attempts, the list."""
 
 import inspect
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final
 
 from coatcheck.app import Operation
+from coatcheck.http.access import CANCEL, READ, SUBMIT, VIEW, Access
+from coatcheck.http.openapi_access import Doors
 from coatcheck.http.openapi_answers import CORRELATED, RATED, STORED, ProblemAnswers, answer
 from coatcheck.http.openapi_operation_schemas import JSON, OperationSchemas, job_examples
 from coatcheck.http.openapi_parameters import (
@@ -66,23 +70,32 @@ class OperationRoutes:
     operation: Operation
     schemas: OperationSchemas
     problems: ProblemAnswers
+    doors: Doors
     base_url: str
 
     def path_items(self) -> dict[str, Schema]:
         """The operation's path items by path."""
         path = self.operation.path
         job_path = f"{path}/{{id}}"
+        views = {
+            f"{job_path}/view-token": {"parameters": [JOB_ID], "post": self._view_token()},
+            f"{job_path}/view-session": {"parameters": [JOB_ID], "post": self._view_session()},
+        }
         return {
             path: {"post": self._submit(), "get": self._list()},
             job_path: {"parameters": [JOB_ID], "get": self._read(), "delete": self._erase()},
             f"{job_path}/result": {"parameters": [JOB_ID], "get": self._result()},
             f"{job_path}/cancel": {"parameters": [JOB_ID], "post": self._cancel()},
             f"{job_path}/attempts": {"parameters": [JOB_ID], "get": self._attempts()},
+            **(views if self.doors.has_views else {}),
         }
 
     def _route(self, verb: str, summary: str, description: str) -> Schema:
         name = self.operation.name
         return {"operationId": f"{verb}_{name}", "tags": [name], "summary": summary, "description": description}
+
+    def _refusals(self, access: Access, *codes: str, at: Mapping[str, int] = MappingProxyType({})) -> Schema:
+        return self.problems.by_status(*codes, *self.doors.codes(access), at=at)
 
     def _submit(self) -> Schema:
         policy = self.operation.policy
@@ -92,6 +105,7 @@ class OperationRoutes:
         submitted = inspect.getdoc(self.operation.handler) or f"A new job of `{self.operation.name}`."
         return {
             **self._route("submit", "Hand in work", submitted),
+            **self.doors.security(SUBMIT),
             "x-idempotency-key-window-s": policy.key_window_s,
             "parameters": submission_headers(policy),
             "requestBody": {
@@ -99,7 +113,7 @@ class OperationRoutes:
                 "description": f"At most {policy.payload_bytes_max:,} bytes; `application/*+json` is accepted as well.",
                 "content": {JSON: _media(self.schemas.request, self.schemas.request_example)},
             },
-            "responses": {**self._submitted(), **self.problems.by_status(*codes, at={"job-expired": 409})},
+            "responses": {**self._submitted(), **self._refusals(SUBMIT, *codes, at={"job-expired": 409})},
         }
 
     def _submitted(self) -> dict[str, Schema]:
@@ -129,10 +143,11 @@ class OperationRoutes:
         content = {JSON: {"schema": {"allOf": [ref("JobList"), own]}}}
         return {
             **self._route("list", "List jobs", "Your jobs of this operation, newest first, a page at a time."),
+            **self.doors.security(READ),
             "parameters": [*PAGING, CORRELATION_ID],
             "responses": {
                 "200": answer("One page.", (*_LISTED, "Link"), content),
-                **self.problems.by_status(*LIST_CODES),
+                **self._refusals(READ, *LIST_CODES),
             },
         }
 
@@ -141,12 +156,13 @@ class OperationRoutes:
         content = {JSON: {"schema": self.schemas.job, "examples": examples}, "text/event-stream": {"schema": _STREAM}}
         return {
             **self._route("get", "Read a job", _READ_TEXT),
+            **self.doors.security(VIEW),
             "parameters": [IF_NONE_MATCH, PREFER, LAST_EVENT_ID, CORRELATION_ID],
             "responses": {
                 "200": answer("The job as it stands, or its stream.", _JOB_READ, content),
                 "204": answer("The stream was over already: nothing can follow the `Last-Event-ID`.", _LISTED),
                 "304": answer("Nothing changed since the version you hold.", _JOB_READ),
-                **self.problems.by_status("not-acceptable", *_FOUND_READ),
+                **self._refusals(VIEW, "not-acceptable", *_FOUND_READ),
             },
         }
 
@@ -162,11 +178,12 @@ class OperationRoutes:
         kept = f"The result itself, kept for {span(self.operation.policy.retention.result_s)} after the job's end."
         return {
             **self._route("result_of", "Fetch the result", kept),
+            **self.doors.security(VIEW),
             "parameters": [IF_NONE_MATCH, CORRELATION_ID],
             "responses": {
                 "200": answer(text, (*kept_headers, "Content-Disposition"), content),
                 "304": answer("You hold it already; a result never changes.", kept_headers),
-                **self.problems.by_status(*codes),
+                **self._refusals(VIEW, *codes),
             },
         }
 
@@ -179,12 +196,13 @@ class OperationRoutes:
         body = {JSON: {"schema": ref("Cancellation"), "example": {"reason": "Ordered twice"}}}
         return {
             **self._route("cancel", "Cancel a job", text),
+            **self.doors.security(CANCEL),
             "parameters": [CORRELATION_ID],
             "requestBody": {"required": False, "content": body},
             "responses": {
                 "200": answer("The job is cancelled.", _JOB, content),
                 "202": answer("The job is running and was told to stop.", _JOB, content),
-                **self.problems.by_status("job-already-finished", *_BODY, *_FOUND),
+                **self._refusals(CANCEL, "job-already-finished", *_BODY, *_FOUND),
             },
         }
 
@@ -192,10 +210,11 @@ class OperationRoutes:
         text = "Erase a finished job now: its payload, its result and its error."
         return {
             **self._route("erase", "Erase a job", text),
+            **self.doors.security(CANCEL),
             "parameters": [CORRELATION_ID],
             "responses": {
                 "204": answer("It is gone; reading it answers `410` from now on."),
-                **self.problems.by_status("job-not-finished", *_FOUND),
+                **self._refusals(CANCEL, "job-not-finished", *_FOUND),
             },
         }
 
@@ -203,10 +222,43 @@ class OperationRoutes:
         content = {JSON: {"schema": ref("AttemptList")}}
         return {
             **self._route("attempts_of", "List a job's attempts", "Every start of the job, oldest first."),
+            **self.doors.security(VIEW),
             "parameters": [CORRELATION_ID],
             "responses": {
                 "200": answer("All attempts so far.", _LISTED, content),
-                **self.problems.by_status("not-acceptable", *_FOUND_READ),
+                **self._refusals(VIEW, "not-acceptable", *_FOUND_READ),
+            },
+        }
+
+    def _view_token(self) -> Schema:
+        text = (
+            "A short-lived token that reads this job - its status, stream, result and attempts - and does nothing else."
+            " Give it to a browser instead of your key. It ends with the credential it was made with, at the latest."
+        )
+        body = {JSON: {"schema": ref("ViewTokenRequest"), "example": {"lifetime_s": 300}}}
+        return {
+            **self._route("view_token_of", "Make a view token", text),
+            **self.doors.security(READ),
+            "parameters": [CORRELATION_ID],
+            "requestBody": {"required": False, "content": body},
+            "responses": {
+                "200": answer("The token.", (*CORRELATED, "Cache-Control"), {JSON: {"schema": ref("ViewToken")}}),
+                **self._refusals(READ, *_BODY, *_FOUND),
+            },
+        }
+
+    def _view_session(self) -> Schema:
+        text = (
+            "Exchange a view token for a cookie that is sent with reads of this job alone, for pages that cannot set"
+            " headers, such as those with an `EventSource`."
+        )
+        return {
+            **self._route("view_session_of", "Begin a view session", text),
+            "security": [{"viewToken": []}],
+            "parameters": [CORRELATION_ID],
+            "responses": {
+                "204": answer("The cookie is set.", (*CORRELATED, "Cache-Control", "Set-Cookie")),
+                **self._refusals(VIEW, "request-timeout", "payload-too-large", *_FOUND),
             },
         }
 

@@ -3,6 +3,8 @@
 from typing import Any, Final
 
 from coatcheck.core.problems import PROBLEMS
+from coatcheck.http.access import METRICS, READ
+from coatcheck.http.openapi_access import Doors
 from coatcheck.http.openapi_answers import CORRELATED, RATED, UNSTORED, ProblemAnswers, answer
 from coatcheck.http.openapi_operation_schemas import JSON
 from coatcheck.http.openapi_operations import LIST_CODES
@@ -43,13 +45,13 @@ PROBLEM_INDEX: Final[Schema] = {
 }
 
 
-def service_paths(problems: ProblemAnswers) -> dict[str, Schema]:
+def service_paths(problems: ProblemAnswers, doors: Doors) -> dict[str, Schema]:
     """The path items of the service's own routes by path."""
     return {
-        "/v1/jobs": {"get": _all_jobs(problems)},
+        "/v1/jobs": {"get": _all_jobs(problems, doors)},
         "/livez": {"get": _live(problems)},
         "/readyz": {"get": _ready(problems)},
-        "/metrics": {"get": _metrics(problems)},
+        "/metrics": {"get": _metrics(problems, doors)},
         "/openapi.json": {"get": _openapi(problems)},
         "/docs": {"get": _docs(problems)},
         "/problems": {"get": _problem_index(problems)},
@@ -61,14 +63,15 @@ def _route(operation_id: str, summary: str, description: str) -> Schema:
     return {"operationId": operation_id, "tags": [SERVICE_TAG], "summary": summary, "description": description}
 
 
-def _all_jobs(problems: ProblemAnswers) -> Schema:
+def _all_jobs(problems: ProblemAnswers, doors: Doors) -> Schema:
     content = {JSON: {"schema": ref("JobList")}}
     return {
         **_route("all_jobs", "List the jobs of all operations", "Your jobs, newest first, a page at a time."),
+        **doors.security(READ),
         "parameters": [*PAGING, CORRELATION_ID],
         "responses": {
             "200": answer("One page.", (*CORRELATED, *RATED, "Cache-Control", "Vary", "Link"), content),
-            **problems.by_status(*LIST_CODES),
+            **problems.by_status(*LIST_CODES, *doors.codes(READ)),
         },
     }
 
@@ -91,12 +94,13 @@ def _ready(problems: ProblemAnswers) -> Schema:
     }
 
 
-def _metrics(problems: ProblemAnswers) -> Schema:
+def _metrics(problems: ProblemAnswers, doors: Doors) -> Schema:
     return {
         **_route("metrics", "Metrics", "Counters, gauges and histograms for Prometheus."),
+        **doors.security(METRICS),
         "responses": {
             "200": answer("The metrics in Prometheus' text format.", _UNKEPT, PLAIN),
-            **problems.by_status("saturated", *UNSTORED),
+            **problems.by_status("saturated", *UNSTORED, *doors.codes(METRICS)),
         },
     }
 

@@ -14,6 +14,21 @@ def method_not_allowed(allow: str) -> Refused:
     return Refused("method-not-allowed", f"This resource supports {allow}.", headers=[("Allow", allow)])
 
 
+def unauthenticated() -> Refused:
+    """The one answer to every credential that is missing, wrong or dead: none of them learns which it is."""
+    detail = "This takes a valid credential, and the request shows none."
+    return Refused("unauthenticated", detail, headers=[("WWW-Authenticate", 'Bearer realm="coatcheck"')])
+
+
+def forbidden(detail: str) -> Refused:
+    return Refused("forbidden", detail)
+
+
+def provider_unavailable() -> Refused:
+    detail = "The identity provider's keys cannot be had now, so that no token can be checked."
+    return Refused("identity-provider-unavailable", detail, headers=[soon()])
+
+
 def store_unavailable() -> Refused:
     detail = "The store cannot answer now; what was asked is not known to be done."
     return Refused("store-unavailable", detail, headers=[soon()])

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 
 from coatcheck.acceptance.acceptance import Acceptance
+from coatcheck.admission.authentication import Authentication
+from coatcheck.admission.credentials_views import ViewTokens
 from coatcheck.admission.directory import Directory
 from coatcheck.admission.rates import Rates
 from coatcheck.app import App
@@ -17,7 +19,10 @@ from coatcheck.store.contract import Store
 
 @dataclass(frozen=True, slots=True)
 class HttpServices:
-    """The edge's collaborators. Time comes from the store's clock."""
+    """The edge's collaborators. Time comes from the store's clock.
+
+    `authentication` may be left out where everybody is one tenant, of whom nothing is ever decided.
+    """
 
     app: App
     store: Store
@@ -30,3 +35,9 @@ class HttpServices:
     draining: DrainState
     rates: Rates
     fault_point: FaultPoint = no_fault
+    authentication: Authentication | None = None
+
+    @property
+    def views(self) -> ViewTokens | None:
+        """What makes view tokens, where there are such."""
+        return None if self.authentication is None else self.authentication.ways.views

@@ -13,6 +13,7 @@ from coatcheck.http.job_answers import find_job, job_body, job_headers, preferen
 from coatcheck.http.negotiation import JobForm, choose_job_form
 from coatcheck.http.prefer import preference_applied
 from coatcheck.http.services import HttpServices
+from coatcheck.http.standing import Standing
 from coatcheck.http.stream import Streams
 
 
@@ -57,10 +58,10 @@ class ReadStatus:
             await exchange.answer_json(200, job_body(exchange, job), headers)
 
     async def _wait(self, exchange: Exchange, condition: Condition, wait_s: float) -> JobRecord:
-        found = await self._services.watch.wait(
-            exchange.tenant, exchange.job_id, lambda job: _is_enough(job, condition), wait_s
+        standing = Standing(self._services, exchange)
+        return require_job(
+            exchange, await standing.wait(exchange.job_id, lambda job: _is_enough(job, condition), wait_s)
         )
-        return require_job(exchange, found)
 
     def _count(self, operation: Operation, answer: str) -> None:
         self._reads(operation.name, answer).add()

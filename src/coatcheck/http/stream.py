@@ -6,11 +6,13 @@ from collections.abc import Sequence
 
 from coatcheck.core import limits
 from coatcheck.core.job import JobRecord
+from coatcheck.core.problems import Refused
 from coatcheck.http.disconnect import while_connected
 from coatcheck.http.exchange import Exchange
 from coatcheck.http.job_answers import CACHE_CONTROL, VARY, job_body
 from coatcheck.http.refusals import saturated
 from coatcheck.http.services import HttpServices
+from coatcheck.http.standing import Standing
 from coatcheck.store.errors import StoreUnavailable
 
 _EVENT_ID = re.compile(rb"[0-9]{1,18}")
@@ -68,13 +70,14 @@ class Streams:
         try:
             await self._send(exchange, _RETRY)
             before: JobRecord | None = None
+            standing = Standing(self._services, exchange)
             while True:
                 if job.version > last_version:
                     await self._send(exchange, _event(before, job, job_body(exchange, job)))
                     before, last_version = job, job.version
                 if job.status.is_final or self._is_ending:
                     return True
-                newer = await self._next(exchange, last_version)
+                newer = await self._next(standing, job.id, last_version)
                 if newer is None:
                     return True
                 exchange.fault_point("response-half-sent")
@@ -88,16 +91,15 @@ class Streams:
     def _is_ending(self) -> bool:
         return self._services.draining.has_begun or self._services.watch.is_stopped
 
-    async def _next(self, exchange: Exchange, last_version: int) -> JobRecord | None:
+    async def _next(self, standing: Standing, job_id: str, last_version: int) -> JobRecord | None:
         """The job at a newer version, or as it stands when a comment is due. None: it cannot be read any more."""
         try:
-            found = await self._services.watch.wait(
-                exchange.tenant,
-                exchange.job_id,
+            found = await standing.wait(
+                job_id,
                 lambda job: job.version > last_version or job.status.is_final,
                 self._services.settings.stream_comment_s,
             )
-        except StoreUnavailable:
+        except (StoreUnavailable, Refused):
             return None
         return found if isinstance(found, JobRecord) else None
 

@@ -24,6 +24,7 @@ from coatcheck.http.prefer import preference_applied
 from coatcheck.http.refusals import draining
 from coatcheck.http.room import Room
 from coatcheck.http.services import HttpServices
+from coatcheck.http.standing import Standing
 from coatcheck.observe.logs import get_logger
 from coatcheck.observe.metrics import Counter, Histogram, Metrics
 from coatcheck.store.errors import StoreUnavailable
@@ -91,7 +92,7 @@ class Submit:
         services, headers = self._services, exchange.headers
         if services.draining.has_begun:
             raise draining()
-        await require_taking(services.directory, operation.name)
+        await require_taking(services.directory, operation.name, exchange.tenant)
         require_json_accepted(headers)
         require_json(headers.get(b"content-type", ()))
         options = read_options(headers, exchange.correlation_id, self._clock.now())
@@ -144,8 +145,8 @@ class Submit:
     async def _wait(self, exchange: Exchange, job: JobRecord, timeout_s: float) -> JobRecord:
         """The job once it is final, or as last seen. It is accepted: what cannot be read now is no refusal any more."""
         try:
-            found = await self._services.watch.wait(exchange.tenant, job.id, _is_final, timeout_s)
-        except StoreUnavailable:
+            found = await Standing(self._services, exchange).wait(job.id, _is_final, timeout_s)
+        except (StoreUnavailable, Refused):
             _log.warning("wait_ended_early", job=job.id, correlation_id=exchange.correlation_id)
             return job
         return found if isinstance(found, JobRecord) else job

@@ -18,6 +18,7 @@ from coatcheck.admission.gate import Gate
 from coatcheck.admission.limit_defaults import limit_defaults
 from coatcheck.admission.rates import Rates
 from coatcheck.app import App
+from coatcheck.authenticating import make_authentication
 from coatcheck.completion.estimates import Estimates
 from coatcheck.completion.watch import JobWatch
 from coatcheck.core.errors import ErrorCategory, ErrorInfo
@@ -130,6 +131,7 @@ async def open_site(folder: Path, settings: Mapping[str, Any] | None = None) -> 
     given = Settings(**(settings or {}))
     limits = Limits(LimitBook(limit_defaults(given, app)))
     rates = Rates(lambda: limits.book, LocalBuckets(clock))
+    directory = Directory(store, clock, {})
     services = HttpServices(
         app=app,
         store=store,
@@ -138,11 +140,13 @@ async def open_site(folder: Path, settings: Mapping[str, Any] | None = None) -> 
         estimates=estimates,
         metrics=metrics,
         settings=given,
-        directory=Directory(store, clock, {}),
+        directory=directory,
         draining=DrainState(),
         rates=rates,
         fault_point=faults,
+        authentication=make_authentication(given, store, directory, clock),
     )
+    directory.on_change(services.watch.wake_all)
     asgi = build_asgi(services)
     transport = httpx.ASGITransport(app=asgi)
     async with httpx.AsyncClient(transport=transport, base_url="http://testserver") as client:

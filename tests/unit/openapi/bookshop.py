@@ -84,3 +84,15 @@ def make_app() -> App:
 
 def make_settings(**changes: Any) -> Settings:
     return Settings(**changes)
+
+
+def guarded_settings() -> Settings:
+    """Settings with every way to authenticate that there is."""
+    return make_settings(
+        auth="keys,jwt,gateway",
+        jwt_issuer="https://login.example.org/",
+        jwt_audience="jobs",
+        jwt_keys="https://login.example.org/keys",
+        gateway_networks="10.1.2.0/24",
+        signing_keys="a-signing-key-that-is-only-for-the-tests",
+    )

@@ -120,9 +120,10 @@ def test_other_addresses_may_be_listened_on_when_that_is_written_out_or_nothing_
 
 
 def test_ways_to_authenticate_are_a_list_and_none_is_the_only_one_of_its_list() -> None:
-    assert Settings(auth="jwt, keys,jwt").auth == ("jwt", "keys")
+    given = {"gateway_networks": "10.1.2.0/24,::1"}
+    assert Settings(auth="gateway, keys,gateway", **given).auth == ("gateway", "keys")
     assert Settings(auth="none").auth == ("none",)
-    assert [Settings(auth=auth).has_auth for auth in ("none", "keys")] == [False, True]
+    assert [Settings(auth=auth).has_auth for auth in ("", "none", "keys")] == [False, False, True]
     assert refusal(auth="keys,none").startswith("auth is 'keys,none', but it must be ")
     assert "auth is 'key', but" in refusal(auth="key")
 

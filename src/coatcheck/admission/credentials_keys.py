@@ -1,0 +1,120 @@
+"""API keys: found by their id, compared by their digest, and dead within a second of being revoked."""
+
+import hmac
+from collections.abc import Mapping
+from typing import Final
+
+from msgspec import Struct
+
+from coatcheck.admission.directory import Directory
+from coatcheck.admission.identity import Identity, Unauthenticated
+from coatcheck.admission.record_cache import NOT_READ, NotRead, RecordCache
+from coatcheck.core import limits
+from coatcheck.core.api_keys import digest_of, key_id_of
+from coatcheck.core.job import InstantMs
+from coatcheck.core.scopes import Scope
+from coatcheck.store.clock import Clock
+from coatcheck.store.controls import ApiKey, ControlStore
+
+_NO_DIGEST: Final = digest_of(b"")
+_SCOPES: Final[Mapping[str, Scope]] = {scope.value: scope for scope in Scope}
+
+
+class _KnownKey(Struct, frozen=True):
+    """A key of the store, with what it makes of its bearer."""
+
+    record: ApiKey
+    identity: Identity
+
+
+class KeyRing:
+    """The keys of all tenants. `recall` decides from memory, `find` asks the store where it has to."""
+
+    def __init__(self, store: ControlStore, directory: Directory, clock: Clock) -> None:
+        self._store = store
+        self._directory = directory
+        self._clock = clock
+        self._keys: RecordCache[_KnownKey] = RecordCache(self._read, directory)
+        self._used: dict[str, InstantMs] = {}
+
+    def recall(self, key: bytes) -> Identity | None:
+        """Whose key this is; None if the store must be asked.
+
+        Raises:
+            Unauthenticated: it is no key, none of ours, or not good any more.
+        """
+        known = self._keys.recall(_id_in(key))
+        return None if known is NOT_READ else self._verified(key, known)
+
+    async def find(self, key: bytes) -> Identity:
+        """Whose key this is.
+
+        Raises:
+            Unauthenticated, StoreUnavailable.
+        """
+        return self._verified(key, await self._keys.find(_id_in(key)))
+
+    def recall_holder(self, key_id: str) -> Identity | NotRead | None:
+        """Whom a key that is good now belongs to, by its id alone."""
+        known = self._keys.recall(key_id)
+        return NOT_READ if known is NOT_READ else self._holder(known)
+
+    async def find_holder(self, key_id: str) -> Identity | None:
+        """The same, read where it is not known.
+
+        Raises:
+            StoreUnavailable: it could not be read.
+        """
+        return self._holder(await self._keys.find(key_id))
+
+    async def write_uses(self) -> None:
+        """Store when keys were last used, as gathered since the last time.
+
+        Raises:
+            StoreUnavailable: it is kept for the next time.
+        """
+        if not self._used:
+            return
+        used, self._used = self._used, {}
+        try:
+            await self._store.touch_keys(used)
+        except BaseException:
+            self._used = used | self._used
+            raise
+
+    async def _read(self, key_id: str) -> _KnownKey | None:
+        record = await self._store.find_key(key_id)
+        if record is None:
+            return None
+        scopes = frozenset(_SCOPES[scope] for scope in record.scopes if scope in _SCOPES)
+        return _KnownKey(record, Identity(record.tenant, scopes, f"key:{key_id}", key_id, record.expires_at))
+
+    def _verified(self, key: bytes, known: _KnownKey | None) -> Identity:
+        # The same steps for every key, so that a refusal does not tell by its time what was wrong.
+        digest = digest_of(key)
+        is_right = hmac.compare_digest(digest, _NO_DIGEST if known is None else known.record.digest)
+        holder = self._holder(known)
+        if known is None:
+            raise Unauthenticated("unknown")
+        if not is_right:
+            raise Unauthenticated("wrong")
+        if holder is None:
+            raise Unauthenticated("ended")
+        self._note_use(known.record.key_id)
+        return holder
+
+    def _holder(self, known: _KnownKey | None) -> Identity | None:
+        if known is None or known.record.revoked_at is not None or known.identity.has_ended(self._clock.now()):
+            return None
+        return known.identity if self._directory.tenant(known.record.tenant).may_read else None
+
+    def _note_use(self, key_id: str) -> None:
+        if len(self._used) < limits.CREDENTIALS_REMEMBERED_MAX or key_id in self._used:
+            self._used[key_id] = self._clock.now()
+
+
+def _id_in(key: bytes) -> str:
+    key_id = key_id_of(key)
+    if key_id is None:
+        raise Unauthenticated("malformed")
+    return key_id
