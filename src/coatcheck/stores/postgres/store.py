@@ -16,6 +16,7 @@ from coatcheck.stores.postgres.config import PostgresConfig
 from coatcheck.stores.postgres.connection import connect, store_errors
 from coatcheck.stores.postgres.connections import Connections
 from coatcheck.stores.postgres.controls import Controlling
+from coatcheck.stores.postgres.costs import Costs, spend_all
 from coatcheck.stores.postgres.inbox import Inbox
 from coatcheck.stores.postgres.lease_watch import LeaseWatch
 from coatcheck.stores.postgres.operating import Operating
@@ -31,7 +32,7 @@ from coatcheck.stores.postgres.writer import Writer, WriterParts
 
 
 class PostgresStore(
-    Acceptances, Claiming, Reading, Commands, Outbox, Sweeping, Controlling, Operating, Revoking, Inbox
+    Acceptances, Claiming, Costs, Reading, Commands, Outbox, Sweeping, Controlling, Operating, Revoking, Inbox
 ):
     """One PostgreSQL database as a Store.
 
@@ -63,7 +64,7 @@ class PostgresStore(
             self._readers = Readers(self._transactions)
             opened.push_async_callback(self._readers.close)
             parts = WriterParts(self._transactions, self.clock, config.observe_commit)
-            self._work = Writer(parts, (keep, finish, record_effects, claim_all))
+            self._work = Writer(parts, (keep, finish, record_effects, spend_all, claim_all))
             opened.push_async_callback(self._work.close)
             self._intake = Writer(parts, (accept,), is_one_statement=True)
             opened.push_async_callback(self._intake.close)
