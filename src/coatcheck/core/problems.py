@@ -186,11 +186,12 @@ _KINDS = (
         "Read where the job stands; hand the work in again if it is wanted once more.",
     ),
     ProblemKind(
-        "tenant-revoked",
+        "conflict",
         (409,),
-        "The tenant is revoked",
-        "An operator asked for new work of a tenant that is revoked, and gets none.",
-        "Restore the tenant first, where its revocation can be undone.",
+        "Things are not so that this could be done",
+        "An operator asked for a change that does not fit what there is: a tenant of a name that is taken, or a key "
+        "beside too many others, for a revoked tenant, or in the place of one that has ended.",
+        "Look at what there is, and decide anew.",
     ),
     ProblemKind(
         "job-expired",

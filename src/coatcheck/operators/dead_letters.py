@@ -87,7 +87,7 @@ class DeadLetters:
         Asked again, it answers with the same new job, and with what became of it.
 
         Raises:
-            Refused: `not-found`, `job-expired`, `job-not-failed` or `tenant-revoked`; with a payload also
+            Refused: `not-found`, `job-expired`, `job-not-failed` or `conflict`; with a payload also
                 `malformed-json`, `payload-too-large` or `invalid-request`.
         """
         job = await self._jobs.find(job_id)
@@ -102,7 +102,7 @@ class DeadLetters:
             case RedriveRefusal.NOT_FAILED:
                 raise Refused("job-not-failed", f"The job is {job.status}; only a failed job is run again.")
             case RedriveRefusal.TENANT_REVOKED:
-                raise Refused("tenant-revoked", f"Tenant {job.tenant!r} is revoked and gets no new work.")
+                raise Refused("conflict", f"Tenant {job.tenant!r} is revoked and gets no new work.")
             case _:
                 assert_never(answer)
 
