@@ -179,6 +179,21 @@ _KINDS = (
         "Read the job at its status_url.",
     ),
     ProblemKind(
+        "job-not-failed",
+        (409,),
+        "The job has not failed",
+        "An operator asked for the job to be run again. Only a failed job is.",
+        "Read where the job stands; hand the work in again if it is wanted once more.",
+    ),
+    ProblemKind(
+        "conflict",
+        (409,),
+        "Things are not so that this could be done",
+        "An operator asked for a change that does not fit what there is: a tenant of a name that is taken, or a key "
+        "beside too many others, for a revoked tenant, or in the place of one that has ended.",
+        "Look at what there is, and decide anew.",
+    ),
+    ProblemKind(
         "job-expired",
         (410, 409),
         "The job has expired",
