@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypedDict
 
-from coatcheck.core import limits
+from coatcheck.core import costs, limits
 from coatcheck.core.backoff import Backoff
 from coatcheck.core.durations import Duration, seconds
 from coatcheck.core.policy import Policy, Retention, RunsIn
@@ -27,19 +27,22 @@ class PolicyOptions(TypedDict, total=False):
     """The keyword options of `App.operation`. Durations are texts ("2m"), seconds or timedelta; None: no limit.
 
     max_attempts: starts that count, 1 to 1000 (5). backoff: waits between them (1 s doubling to 5 min, full jitter).
-    timeout: of one attempt ("10m"). queue_limit: latest first start after a job is ready ("1h").
+    timeout: of one attempt ("10m"). processing_max: of all attempts together (None).
+    queue_limit: latest first start after a job is ready ("1h").
     deadline: end to end, for submissions that set none (None); deadline_max: the largest a client may set (None).
     retention: one time for all traces, or a mapping by kind. key_required: refuse work without `Idempotency-Key`.
     key_window: how long a key is remembered ("24h"). payload_bytes_max, result_bytes_max: in bytes (1 MiB, 16 MiB).
     concurrency: attempts running at once over all workers of the store (None). priorities: the range a client may
     ask for, lower first ((0, 9)). runs_in: "loop" for `async def`, "thread" for `def`, or "process" for a process of
-    the job's own. tenant_submit_rate, submit_rate: jobs a second that each tenant, or all together, may hand in (None);
+    the job's own. spend_max: the units that a job may spend, by kind ({"calls": 20}; none).
+    tenant_submit_rate, submit_rate: jobs a second that each tenant, or all together, may hand in (None);
     tenant_submit_burst, submit_burst: how many at once after a pause (a second's worth).
     """
 
     max_attempts: int
     backoff: Backoff
     timeout: Duration | None
+    processing_max: Duration | None
     queue_limit: Duration | None
     deadline: Duration | None
     deadline_max: Duration | None
@@ -51,6 +54,7 @@ class PolicyOptions(TypedDict, total=False):
     concurrency: int | None
     priorities: tuple[int, int]
     runs_in: Literal["loop", "thread", "process"]
+    spend_max: Mapping[str, float]
     tenant_submit_rate: float | None
     tenant_submit_burst: float | None
     submit_rate: float | None
@@ -152,6 +156,7 @@ _READERS: dict[str, tuple[str | None, Callable[[Any], Any]]] = {
     "max_attempts": ("max_attempts", _whole(1, limits.STARTS_MAX)),
     "backoff": ("backoff", _backoff),
     "timeout": ("timeout_s", _optional(_positive)),
+    "processing_max": ("processing_max_s", _optional(_positive)),
     "queue_limit": ("queue_limit_s", _optional(_positive)),
     "deadline": ("deadline_default_s", _optional(_positive)),
     "deadline_max": ("deadline_max_s", _optional(_positive)),
@@ -163,6 +168,7 @@ _READERS: dict[str, tuple[str | None, Callable[[Any], Any]]] = {
     "concurrency": ("concurrency_max", _optional(_whole(1, 100_000))),
     "priorities": (None, _priorities),
     "runs_in": ("runs_in", RunsIn),
+    "spend_max": ("spend_max", costs.amounts),
     "tenant_submit_rate": ("tenant_submit_rate", _optional(_amount)),
     "tenant_submit_burst": ("tenant_submit_burst", _optional(_amount)),
     "submit_rate": ("submit_rate", _optional(_amount)),

@@ -18,6 +18,7 @@ from coatcheck.testing.conformance.claims import (
 from coatcheck.testing.conformance.commands import TestCancel, TestErase, TestRedrive
 from coatcheck.testing.conformance.commits import TestDurability, TestFaults, TestGroupCommit
 from coatcheck.testing.conformance.controls import TestApiKeys, TestAudit, TestControls, TestTenants
+from coatcheck.testing.conformance.costs import TestProcessingTime, TestSpending
 from coatcheck.testing.conformance.effects import TestEffects
 from coatcheck.testing.conformance.fairness import TestFairness
 from coatcheck.testing.conformance.finishing import (
@@ -70,9 +71,11 @@ SUITE = [
     TestOutbox,
     TestOverdue,
     TestOverdueSweep,
+    TestProcessingTime,
     TestRedrive,
     TestRescue,
     TestRetention,
+    TestSpending,
     TestSuccess,
     TestTenants,
     TestTransitions,

@@ -43,15 +43,16 @@ async def perform(work: Work, job: Job) -> dict[str, int]:
     """One attempt."""
     run = RunLog(work.history, job.id, job.attempt)
     try:
-        await _do(work, job, run)
+        left = await _do(work, job, run)
     except BaseException as error:
         run.raised(type(error).__name__)
         raise
     run.returned()
-    return {"attempt": job.attempt}
+    return {"attempt": job.attempt} if left is None else {"attempt": job.attempt, "left": int(left)}
 
 
-async def _do(work: Work, job: Job, run: RunLog) -> None:
+async def _do(work: Work, job: Job, run: RunLog) -> float | None:
+    """One step; what is left of what the job may spend, if it spends anything."""
     match work.step(job.attempt):
         case "raise":
             raise RuntimeError
@@ -67,6 +68,9 @@ async def _do(work: Work, job: Job, run: RunLog) -> None:
         case "tell":
             job.progress(0.5, message="half-way")
             await wait_until_async(work.gate.exists, "the gate", PATIENCE_S)
+        case "spend":
+            return await job.spend(1, "calls")
+    return None
 
 
 async def _record(job: Job, run: RunLog) -> None:
@@ -74,7 +78,7 @@ async def _record(job: Job, run: RunLog) -> None:
     run.has_effect("once", await job.effect("once", lambda: {"job": job.id, "attempt": job.attempt}))
 
 
-@app.operation("work", max_attempts=3, backoff=QUICK)
+@app.operation("work", max_attempts=3, backoff=QUICK, spend_max={"calls": 2})
 async def work(request: Work, job: Job) -> Any:
     return await perform(request, job)
 

@@ -85,6 +85,21 @@ def hand_in_and_wait(scene: Scene) -> None:
         scene.order("work", "tell")
 
 
+def hand_in_spending(scene: Scene) -> None:
+    """A job that spends once in each attempt."""
+    scene.order("work", "spend")
+
+
+def read_what_is_left(scene: Scene) -> None:
+    """What the dead attempt spent is counted, and counted once."""
+    order = scene.orders[0]
+    scene.until(order, "succeeded")
+    assert order.job is not None
+    reply = scene.client.read(order.job)
+    assert reply is not None
+    assert reply.json["result"] == {"attempt": 2, "left": 0}
+
+
 def hand_in_large_work(scene: Scene) -> None:
     """More bytes than the log may hold."""
     scene.ask_at_once([scene.want("work", "return", padding=LARGE_BYTES) for _ in range(WAL_BYTES // LARGE_BYTES + 1)])
@@ -204,6 +219,7 @@ KILLS: Sequence[Kill] = (
     Kill("claim-before-commit", ALL, hand_in_a_mixture, nth=2),
     Kill("claimed-before-start", WORKER, hand_in_many, nth=3, beside=NOT_WORKER),
     Kill("mid-handler", WORKER, hand_in_and_wait, nth=3, beside=NOT_WORKER),
+    Kill("spent-before-answer", WORKER, hand_in_spending, beside=NOT_WORKER, then=read_what_is_left),
     Kill("result-stored-before-commit", WORKER, hand_in_many, beside=NOT_WORKER),
     Kill("result-stored-before-commit", ALL, hand_in_a_mixture, nth=2),
     Kill("complete-after-commit", WORKER, hand_in_many, nth=4, beside=NOT_WORKER),

@@ -11,6 +11,7 @@ from faults.test_kills_at_inbox import PROMOTED
 HAND_OFFS = frozenset(
     {"request-read", "key-reserved", "before-commit", "committed-before-mark", "after-commit-before-response"}
     | {"claim-before-commit", "claimed-before-start", "mid-handler", "result-stored-before-commit"}
+    | {"spent-before-answer"}
     | {"complete-after-commit", "retry-scheduled", "dead-lettered", "cancel-stored", "reap-selected", "reap-updated"}
     | {"outbox-written", "outbox-sent-before-mark", "purge-half", "tombstone-written", "redrive-half"}
     | {"response-half-sent", "migration-step", "wal-checkpoint", "inbox-promoted"}

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from msgspec import structs
 
+from coatcheck.core.costs import window_of
 from coatcheck.core.errors import ErrorCategory, ErrorInfo
 from coatcheck.core.ids import IdSequence
 from coatcheck.core.job import Progress
@@ -22,7 +23,17 @@ from coatcheck.core.outcome import (
     Succeeded,
 )
 from coatcheck.core.states import Status
-from coatcheck.store.records import Beat, ClaimRequest, IdempotencyKey, JobQuery, Lease, Prunable, Redriving, Submission
+from coatcheck.store.records import (
+    Beat,
+    ClaimRequest,
+    IdempotencyKey,
+    JobQuery,
+    Lease,
+    Prunable,
+    Redriving,
+    Spending,
+    Submission,
+)
 from coatcheck.testing.conformance.world import LEASE_S, StoreFactory
 
 from .pair import POLICIES, STORES, Pair
@@ -200,6 +211,19 @@ class StoreMachine(RuleBasedStateMachine):
     def record_effect(self, via: int, pick: int, name: str) -> None:
         self._serial += 1
         self._do(self._pair.record_effect(via, self._lease(pick), name, b"%d" % self._serial))
+
+    @rule(
+        via=_via,
+        pick=_pick,
+        kind=st.sampled_from(["calls", "tokens"]),
+        units=st.sampled_from([0, 1, 1_000_000, 333_333]),
+        number=st.integers(1, 4),
+    )
+    @precondition(lambda self: self._pair.leases)
+    def spend(self, via: int, pick: int, kind: str, units: int, number: int) -> None:
+        """Also again what was spent before, and under a lease that was lost."""
+        window = window_of(self._pair.now, 3600.0)
+        self._do(self._pair.spend(via, Spending(self._lease(pick), number, kind, units, window)))
 
     # --- upkeep
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from coatcheck.core.backoff import Backoff
+from coatcheck.core.costs import SpendTotals
 from coatcheck.core.job import JobRecord
 from coatcheck.core.outcome import Outcome
 from coatcheck.core.policy import Policies, Policy, Retention
@@ -20,6 +21,7 @@ from coatcheck.store.records import (
     Lease,
     Prunable,
     Redriving,
+    Spending,
     Submission,
 )
 from coatcheck.testing.clock import ManualClock
@@ -46,6 +48,7 @@ POLICIES = {
         backoff=Backoff(first_s=0.0),
         queue_limit_s=None,
         concurrency_max=2,
+        processing_max_s=20.0,
         retention=Retention(succeeded_s=3000, failed_s=3000, cancelled_s=3000, result_s=9000, tombstone_s=1),
     ),
     "letters": Policy(queue_limit_s=60.0),
@@ -141,9 +144,16 @@ class Pair:
     def _take(self, claim: Claim, job: ModelJob) -> None:
         attempt, is_alone = job.record.attempt + 1, job.is_alone
         record = self._changes.claim(job, claim.lease, self.now, self.clock.monotonic_s())
-        same(claim, Claim(Lease(job.record.id, attempt, claim.lease.token), record, job.payload, is_alone), "claim")
+        ran_ms = self._ran_ms(job)
+        predicted = Claim(Lease(job.record.id, attempt, claim.lease.token), record, job.payload, is_alone, ran_ms)
+        same(claim, predicted, "claim")
         assert all(claim.lease.token != lease.token for lease in self.leases), "a token was given twice"
         self.leases.append(claim.lease)
+
+    def _ran_ms(self, job: ModelJob) -> int:
+        if POLICIES[job.record.operation].processing_max_s is None:
+            return 0
+        return sum(max((attempt.finished_at or 0) - attempt.started_at, 0) for attempt in job.attempts)
 
     async def beat(self, via: int, beats: Sequence[Beat]) -> None:
         answers = await self.store(via).extend_leases(beats, self.now)
@@ -182,6 +192,17 @@ class Pair:
         except LeaseLost:
             answer = (False, None)
         same(answer, self.model.find_effect(lease, name), "find_effect")
+
+    async def spend(self, via: int, spending: Spending) -> None:
+        state = self.model.state
+        job = state.holder(spending.lease)
+        predicted = None if job is None else state.costs.spend(job.record, spending)
+        answer: SpendTotals | None = None
+        try:
+            answer = await self.store(via).spend(spending)
+        except LeaseLost:
+            answer = None
+        same(answer, predicted, "spend")
 
     async def cancel(self, via: int, job: tuple[str, str], reason: str | None) -> None:
         answer = await self.store(via).cancel_job(*job, reason, Policies(POLICIES), self.now)

@@ -5,6 +5,7 @@ import contextlib
 from collections.abc import Callable, Sequence
 from random import Random
 
+from coatcheck.core.costs import SpendTotals
 from coatcheck.core.job import InstantMs, JobRecord
 from coatcheck.store.clock import Clock
 from coatcheck.store.errors import StoreUnavailable
@@ -18,6 +19,7 @@ from coatcheck.store.records import (
     Finished,
     Finishing,
     Lease,
+    Spending,
     Submission,
     Tombstone,
     WakeUp,
@@ -119,6 +121,12 @@ class SimulatedStore(SqliteStore):
         recorded = await super().record_effect(lease, name, value, now)
         self._check(lease, was_old, "recorded an effect")
         return recorded
+
+    async def spend(self, spending: Spending) -> SpendTotals:
+        was_old = self._record.is_old(spending.lease)
+        totals = await super().spend(spending)
+        self._check(spending.lease, was_old, "spent something")
+        return totals
 
     def _check(self, lease: Lease, is_wrong: bool, what: str) -> None:
         if is_wrong:

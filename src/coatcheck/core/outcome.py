@@ -3,7 +3,7 @@
 `settle` is the one place that knows the rules of retry, crash counting, cancellation and deadlines.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias, assert_never
 
 from coatcheck.core import limits
@@ -74,7 +74,10 @@ Outcome: TypeAlias = Succeeded | Failed | RetryLater | Cancelled | Released | Lo
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """The counters of the attempt that ends, as its lease row holds them."""
+    """The counters of the attempt that ends, as its lease row holds them.
+
+    `ran_ms`: how long the job has run in all its attempts, this one included; only told where its policy limits that.
+    """
 
     attempt: int
     counted_attempts: int
@@ -83,6 +86,7 @@ class Tally:
     is_alone: bool
     deadline_at: InstantMs | None
     is_cancel_requested: bool
+    ran_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +122,11 @@ NEVER_STARTED = ErrorInfo(
     "The work could not be started in the time its operation allows.",
     code="queue-limit",
 )
+RAN_TOO_LONG = ErrorInfo(
+    ErrorCategory.LIMIT_EXCEEDED,
+    "All attempts together took longer than the operation allows.",
+    code="processing-max",
+)
 
 
 def settle(outcome: Outcome, tally: Tally, policy: Policy, now: InstantMs, jitter: float) -> Settlement:
@@ -141,9 +150,22 @@ def settle(outcome: Outcome, tally: Tally, policy: Policy, now: InstantMs, jitte
             settlement = _lost(outcome, tally, policy, now, jitter)
         case _:
             assert_never(outcome)
+    if isinstance(settlement, Requeue) and _has_run_long_enough(tally, policy):
+        settlement = _used_up(settlement)
     if tally.is_cancel_requested:
         return Finish(Status.CANCELLED, settlement.outcome, settlement.counted_attempts, error=settlement.error)
     return settlement
+
+
+def _has_run_long_enough(tally: Tally, policy: Policy) -> bool:
+    return policy.processing_max_s is not None and tally.ran_ms >= policy.processing_max_s * 1000
+
+
+def _used_up(again: Requeue) -> Finish:
+    """No time is left for the next start. Why this one did not do it stays for the operator to read."""
+    why = again.error
+    error = RAN_TOO_LONG if why is None else replace(RAN_TOO_LONG, operator_detail=why.operator_detail or why.detail)
+    return Finish(Status.FAILED, again.outcome, again.counted_attempts, error=error, is_dead_letter=True)
 
 
 def _failed(

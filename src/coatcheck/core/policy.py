@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from coatcheck.core import limits
 from coatcheck.core.backoff import Backoff
+from coatcheck.core.costs import DEFAULT_KIND, Millionths
 
 HOUR_S = 3600.0
 DAY_S = 24 * HOUR_S
@@ -46,6 +47,8 @@ class Policy:
     payload_bytes_max: int = limits.PAYLOAD_BYTES_MAX
     result_bytes_max: int = limits.RESULT_BYTES_MAX
     concurrency_max: int | None = None
+    processing_max_s: float | None = None
+    spend_max: Mapping[str, Millionths] = field(default_factory=dict)
     priority_min: int = 0
     priority_max: int = limits.PRIORITY_MAX
     runs_in: RunsIn = RunsIn.LOOP
@@ -53,6 +56,10 @@ class Policy:
     tenant_submit_burst: float | None = None
     submit_rate: float | None = None
     submit_burst: float | None = None
+
+    def names_kind(self, kind: str) -> bool:
+        """Whether units of this kind are spoken of in the declaration."""
+        return kind == DEFAULT_KIND or kind in self.spend_max
 
 
 DEFAULT_POLICY = Policy()

@@ -179,6 +179,14 @@ _KINDS = (
         "Read the job at its status_url.",
     ),
     ProblemKind(
+        "conflict",
+        (409,),
+        "Things are not so that this could be done",
+        "An operator asked for a change that does not fit what there is: a tenant of a name that is taken, or a key "
+        "beside too many others, for a revoked tenant, or in the place of one that has ended.",
+        "Look at what there is, and decide anew.",
+    ),
+    ProblemKind(
         "job-expired",
         (410, 409),
         "The job has expired",

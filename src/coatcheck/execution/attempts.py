@@ -11,13 +11,23 @@ from coatcheck.core.policy import RunsIn
 from coatcheck.execution.effects import Effects
 from coatcheck.execution.escalation import Escalation
 from coatcheck.execution.finishing import Finisher
-from coatcheck.execution.frames import Done, EffectAsk, ImportFailed, LoopBlocked, ProgressMade, Ready, ToControl
+from coatcheck.execution.frames import (
+    Done,
+    EffectAsk,
+    ImportFailed,
+    LoopBlocked,
+    ProgressMade,
+    Ready,
+    SpendAsk,
+    ToControl,
+)
 from coatcheck.execution.heartbeats import Heartbeats
 from coatcheck.execution.held import HeldAttempt, Ledger, Phase, StopReason
 from coatcheck.execution.outcomes import outcome_of, outcome_of_reason
 from coatcheck.execution.parts import WorkerParts
 from coatcheck.execution.placement import Placement
 from coatcheck.execution.runner_process import RunnerProcess
+from coatcheck.execution.spends import Spends
 from coatcheck.observe.logs import get_logger
 from coatcheck.store.records import Claim
 
@@ -29,6 +39,7 @@ class Rooms:
     escalation: Escalation
     heartbeats: Heartbeats
     effects: Effects
+    spends: Spends
 
 
 class Attempts:
@@ -43,6 +54,7 @@ class Attempts:
         self._escalation = rooms.escalation
         self._heartbeats = rooms.heartbeats
         self._effects = rooms.effects
+        self._spends = rooms.spends
         self._numbers = itertools.count(1)
         self._policies = parts.app.policies
         self._is_closing = False
@@ -63,6 +75,7 @@ class Attempts:
             is_solo=claim.is_alone or policy.runs_in is RunsIn.PROCESS,
             started_s=self._parts.clock.monotonic_s(),
             kept_s=asked_s,
+            ran_ms=claim.ran_ms,
         )
         self._ledger.add(attempt)
         if claim.lease.attempt == 1:
@@ -103,6 +116,8 @@ class Attempts:
                 self._progress(runner, frame)
             case EffectAsk():
                 self._effects.answer(runner, frame)
+            case SpendAsk():
+                self._spends.answer(runner, frame)
             case LoopBlocked():
                 self._blocked(runner, frame)
             case Ready() | ImportFailed():
@@ -133,7 +148,7 @@ class Attempts:
     def _outcome_of_death(self, attempt: HeldAttempt, was_alone: bool) -> Outcome:
         if self._is_closing and attempt.stop_reason is not None:
             # It died because this worker goes away.
-            return outcome_of_reason(attempt.stop_reason)
+            return outcome_of_reason(attempt.stop_reason, attempt.limit)
         return Lost(is_blamed=was_alone, is_suspect=True)
 
     def _done(self, runner: RunnerProcess, done: Done) -> None:
@@ -144,7 +159,7 @@ class Attempts:
         else:
             attempt.disarm()
             if attempt.phase is Phase.RUNNING:
-                self._finisher.finish(attempt, outcome_of(done.verdict, attempt.stop_reason))
+                self._finisher.finish(attempt, outcome_of(done.verdict, attempt.stop_reason, attempt.limit))
         runner.kill_if_done()
         if not runner.held:
             self.placement.is_idle(runner)

@@ -6,9 +6,12 @@ its neighbours are done; a process of the job's own is killed at once.
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
+from operator import itemgetter
 
+from coatcheck.core.errors import ErrorInfo
 from coatcheck.core.job import InstantMs
-from coatcheck.core.outcome import Cancelled
+from coatcheck.core.outcome import RAN_TOO_LONG, Cancelled
 from coatcheck.execution.finishing import Finisher
 from coatcheck.execution.frames import Stop
 from coatcheck.execution.held import HeldAttempt, Ledger, Phase, StopReason
@@ -32,12 +35,20 @@ class Escalation:
         self.on_freed: Callable[[], None] = lambda: None
 
     def watch(self, attempt: HeldAttempt) -> None:
-        """Let a running attempt be asked to stop when its timeout or its job's deadline comes, whichever is first."""
-        timeout_s, deadline_s = attempt.policy.timeout_s, self._seconds_to(attempt.job.deadline_at)
-        if deadline_s is not None and (timeout_s is None or deadline_s <= timeout_s):
-            attempt.timer = self._loop.call_later(deadline_s, self.ask, attempt, StopReason.DEADLINE)
-        elif timeout_s is not None:
-            attempt.timer = self._loop.call_later(timeout_s, self.ask, attempt, StopReason.TIMEOUT)
+        """Let a running attempt be asked to stop when its job's deadline, the end of its job's processing time or its
+        timeout comes, whichever is first."""
+        ends: list[tuple[float, Callable[[], None]]] = []
+        deadline_s, policy = self._seconds_to(attempt.job.deadline_at), attempt.policy
+        if deadline_s is not None:
+            ends.append((deadline_s, partial(self.ask, attempt, StopReason.DEADLINE)))
+        if policy.processing_max_s is not None:
+            left_s = max(0.0, policy.processing_max_s - attempt.ran_ms / 1000)
+            ends.append((left_s, partial(self.exceed, attempt, RAN_TOO_LONG)))
+        if policy.timeout_s is not None:
+            ends.append((policy.timeout_s, partial(self.ask, attempt, StopReason.TIMEOUT)))
+        if ends:
+            # The first of those that come at once: no timeout is retried where nothing is left for another attempt.
+            attempt.timer = self._loop.call_later(*min(ends, key=itemgetter(0)))
 
     def cancel(self, attempt: HeldAttempt) -> None:
         """A client asked to cancel the job."""
@@ -54,6 +65,11 @@ class Escalation:
         self._log.warning("lease_lost", **attempt.log_fields())
         self.ask(attempt, StopReason.LOST)
         self._ledger.remove(attempt)
+
+    def exceed(self, attempt: HeldAttempt, limit: ErrorInfo) -> None:
+        """The job has used up what it may: stop the handler. The job ends failed with this error."""
+        attempt.limit = limit
+        self.ask(attempt, StopReason.LIMIT)
 
     def ask(self, attempt: HeldAttempt, reason: StopReason) -> None:
         """Tell the handler to stop, once; the first reason stands, unless the lease is lost."""
@@ -78,7 +94,7 @@ class Escalation:
         # First the process, where it may be killed at once: then nothing overlaps the next attempt.
         runner.retire()
         if reason is not StopReason.LOST:
-            self._finisher.finish(attempt, outcome_of_reason(reason))
+            self._finisher.finish(attempt, outcome_of_reason(reason, attempt.limit))
         self.on_freed()
 
     def _grace_s(self, attempt: HeldAttempt, reason: StopReason) -> float:

@@ -84,7 +84,15 @@ class Quit(msgspec.Struct, frozen=True, array_like=True, tag=4):
     """End the process: there is nothing left to do."""
 
 
-ToRunner: TypeAlias = Start | Stop | EffectAnswer | Quit
+class SpendAnswer(msgspec.Struct, frozen=True, array_like=True, tag=5):
+    """The units still left (None: nothing bounds them); `must_stop`: they are used up, or the lease is gone."""
+
+    call: int
+    left: float | None
+    must_stop: bool
+
+
+ToRunner: TypeAlias = Start | Stop | EffectAnswer | SpendAnswer | Quit
 
 # --- from a runner to control -------------------------------------------------------------------------------
 
@@ -131,7 +139,16 @@ class LoopBlocked(msgspec.Struct, frozen=True, array_like=True, tag=6):
     where: str
 
 
-ToControl: TypeAlias = Ready | ImportFailed | Done | ProgressMade | EffectAsk | LoopBlocked
+class SpendAsk(msgspec.Struct, frozen=True, array_like=True, tag=7):
+    """Count units of a kind that the attempt spends."""
+
+    call: int
+    seq: int
+    kind: str
+    units: float
+
+
+ToControl: TypeAlias = Ready | ImportFailed | Done | ProgressMade | EffectAsk | SpendAsk | LoopBlocked
 
 # --- as bytes -----------------------------------------------------------------------------------------------
 

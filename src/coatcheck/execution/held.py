@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from coatcheck.core.errors import ErrorInfo
 from coatcheck.core.job import JobRecord, Progress
 from coatcheck.core.policy import Policy
 from coatcheck.store.records import Lease
@@ -20,6 +21,7 @@ class StopReason(StrEnum):
     CANCEL = "cancel"
     TIMEOUT = "timeout"
     DEADLINE = "deadline"
+    LIMIT = "limit"
     RELEASE = "release"
     LOST = "lost"
 
@@ -37,7 +39,8 @@ class Phase(StrEnum):
 class HeldAttempt:
     """One attempt. `seq` names it towards its runner; `unsaved` is progress that is not stored yet.
 
-    `kept_s`: since when, in monotonic seconds, the store has said that the lease is this worker's.
+    `kept_s`: since when, in monotonic seconds, the store has said that the lease is this worker's. `ran_ms`: how long
+    earlier attempts of the job ran, where that is limited. `limit`: with LIMIT as its reason to stop, which one.
     """
 
     seq: int
@@ -54,6 +57,10 @@ class HeldAttempt:
     timer: asyncio.TimerHandle | None = None
     unsaved: Progress | None = None
     has_progress: bool = False
+    ran_ms: int = 0
+    limit: ErrorInfo | None = None
+    spends: int = 0
+    spending: asyncio.Lock | None = None
 
     def disarm(self) -> None:
         """Let its timer never ring."""

@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeVar, overload
 from structlog.stdlib import BoundLogger
 
 from coatcheck.core import limits
+from coatcheck.core.costs import DEFAULT_KIND, check_kind, millionths
 from coatcheck.core.job import InstantMs, Progress
 from coatcheck.execution.recorded import check_effect_name, decode_effect, encode_effect
 from coatcheck.execution.texts import clean_line
@@ -37,7 +38,7 @@ class JobFacts:
 
 
 class JobLine(Protocol):
-    """How a job reaches the control side. `report_progress` and `call_effect` may be called from any thread."""
+    """How a job reaches the control side. All but what is awaited may be called from any thread."""
 
     @property
     def clock(self) -> Clock: ...
@@ -50,6 +51,10 @@ class JobLine(Protocol):
     async def ask_effect(self, name: str, value: bytes | None) -> bytes | None: ...
 
     def call_effect(self, name: str, value: bytes | None) -> bytes | None: ...
+
+    async def ask_spend(self, kind: str, units: float) -> float | None: ...
+
+    def call_spend(self, kind: str, units: float) -> float | None: ...
 
 
 class RunningJob:
@@ -64,6 +69,7 @@ class RunningJob:
         self._facts = facts
         self._line = line
         self._effects: dict[str, bytes] = {}
+        self._kinds: set[str] = set()
 
     @cached_property
     def log(self) -> BoundLogger:
@@ -113,6 +119,12 @@ class RunningJob:
         check_effect_name(name)
         return hashlib.sha256(f"{self._facts.chain_id}\n{name}".encode()).hexdigest()
 
+    def _check_spend(self, units: float, kind: str) -> None:
+        millionths(units)
+        self._kinds.add(check_kind(kind))
+        if len(self._kinds) > limits.KINDS_MAX:
+            raise ValueError(f"A job may spend units of {limits.KINDS_MAX} kinds; {kind!r} is one more.")
+
     @property
     def _may_be_recorded(self) -> bool:
         return self.attempt > 1 or self._facts.chain_id != self.id
@@ -159,6 +171,23 @@ class Job(RunningJob):
             self._effects[name] = stands = recorded or b"null"
         return decode_effect(stands, returns)
 
+    async def spend(self, units: float = 1, kind: str = DEFAULT_KIND) -> float | None:
+        """Count units that this job spends, and return how many are left to it; None: nothing bounds them.
+
+        They are durable when it returns, and count for the job in all its attempts and for its tenant's budget. A job
+        that has spent more than it may is stopped, and fails with `limit_exceeded`.
+
+        Args:
+            units: 0 to 1,000,000,000, kept in millionths.
+            kind: of what; lower-case letters, digits, `-` and `_`, beginning with a letter, at most 32.
+
+        Raises:
+            ValueError: the units or the kind are wrong, or it is the ninth kind of this job.
+            asyncio.CancelledError: the job has spent more than it may, or the attempt has lost its right to write.
+        """
+        self._check_spend(units, kind)
+        return await self._line.ask_spend(kind, units)
+
 
 class BlockingJob(RunningJob):
     """The job in a `def` handler: the same names, called instead of awaited."""
@@ -182,6 +211,11 @@ class BlockingJob(RunningJob):
                 recorded = self._line.call_effect(name, encode_effect(fn(), returns))
             self._effects[name] = stands = recorded or b"null"
         return decode_effect(stands, returns)
+
+    def spend(self, units: float = 1, kind: str = DEFAULT_KIND) -> float | None:
+        """Count units that this job spends, as `Job.spend`."""
+        self._check_spend(units, kind)
+        return self._line.call_spend(kind, units)
 
 
 def _fraction(done: float | None, total: float | None) -> float | None:

@@ -14,12 +14,15 @@ UNASKED_STOP = ErrorInfo(
 NOT_MINE_DELAY_S = 10.0
 
 
-def outcome_of(verdict: Verdict, reason: StopReason | None) -> Outcome:
-    """A handler that returned has done its work. However else it ended, the reason to stop it outweighs its verdict."""
+def outcome_of(verdict: Verdict, reason: StopReason | None, limit: ErrorInfo | None = None) -> Outcome:
+    """A handler that returned has done its work. However else it ended, the reason to stop it outweighs its verdict.
+
+    `limit`: with LIMIT as the reason, which one.
+    """
     if isinstance(verdict, Returned):
         return Succeeded(ResultBody(verdict.content_type, verdict.body, verdict.file_name))
     if reason is not None:
-        return outcome_of_reason(reason)
+        return outcome_of_reason(reason, limit)
     match verdict:
         case Raised():
             error = ErrorInfo(verdict.category, verdict.detail, verdict.code, verdict.operator_detail)
@@ -34,7 +37,7 @@ def outcome_of(verdict: Verdict, reason: StopReason | None) -> Outcome:
             assert_never(verdict)
 
 
-def outcome_of_reason(reason: StopReason) -> Outcome:
+def outcome_of_reason(reason: StopReason, limit: ErrorInfo | None) -> Outcome:
     """The outcome of an attempt that ended because it was told to, or was fenced off as it did not."""
     match reason:
         case StopReason.CANCEL:
@@ -43,6 +46,9 @@ def outcome_of_reason(reason: StopReason) -> Outcome:
             return Failed(TIMEOUT, is_retryable=True)
         case StopReason.DEADLINE:
             return Failed(OVERDUE, is_retryable=False)
+        case StopReason.LIMIT:
+            assert limit is not None, "who stops a handler at a limit says at which"
+            return Failed(limit, is_retryable=False)
         case StopReason.RELEASE | StopReason.LOST:
             return Released()
         case _:

@@ -12,7 +12,6 @@ from coatcheck.app import App, Operation
 from coatcheck.core.errors import ErrorCategory
 from coatcheck.execution.attempt import HANDLER_FAILED, run_async, run_blocking
 from coatcheck.execution.channel import Channel
-from coatcheck.execution.effect_line import AttemptLine, EffectCalls, ProgressGatherer
 from coatcheck.execution.frames import (
     Done,
     EffectAnswer,
@@ -21,6 +20,7 @@ from coatcheck.execution.frames import (
     Quit,
     Raised,
     Ready,
+    SpendAnswer,
     Start,
     Stop,
     Stopped,
@@ -29,6 +29,7 @@ from coatcheck.execution.frames import (
     to_bytes,
 )
 from coatcheck.execution.job import BlockingJob, Job, JobFacts
+from coatcheck.execution.line import AttemptLine, Calls, ProgressGatherer
 from coatcheck.execution.texts import operator_detail
 from coatcheck.execution.watchdog import BLOCKED_S, Watchdog
 from coatcheck.store.clock import SystemClock
@@ -55,7 +56,7 @@ class RunnerLoop:
         self.quitting: asyncio.Future[bool] = self._loop.create_future()
         self._channel: Channel[ToRunner] = Channel(ToRunner, self._receive, partial(self._quit, False))
         self._progress = ProgressGatherer(self._loop, self._channel.send)
-        self._effects = EffectCalls(self._loop, self._channel.send)
+        self._calls = Calls(self._loop, self._channel.send)
         self._clock = SystemClock()
         self._running: dict[int, _Running] = {}
         self._tasks: dict[object, int] = {}
@@ -75,8 +76,8 @@ class RunnerLoop:
                     self._start(frame)
                 case Stop():
                     self._stop(frame.seq)
-                case EffectAnswer():
-                    self._effects.answered(frame)
+                case EffectAnswer() | SpendAnswer():
+                    self._calls.answered(frame)
                 case Quit():
                     self._quit(True)
                 case _:
@@ -100,7 +101,7 @@ class RunnerLoop:
             correlation_id=start.correlation_id,
             deadline_at=start.deadline_at,
         )
-        line = AttemptLine(start.seq, self._clock, self._progress, self._effects)
+        line = AttemptLine(start.seq, self._clock, self._progress, self._calls)
         if operation.is_async:
             self._start_task(operation, start, facts, line)
         else:

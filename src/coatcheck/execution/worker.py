@@ -16,6 +16,7 @@ from coatcheck.execution.parts import WorkerParts
 from coatcheck.execution.placement import Placement
 from coatcheck.execution.runner_process import RunnerProcess
 from coatcheck.execution.runner_spec import RunnerSpec
+from coatcheck.execution.spends import Spends
 from coatcheck.observe.logs import get_logger
 from coatcheck.store.records import WakeUp
 
@@ -39,7 +40,8 @@ class Worker:
         self._escalation = Escalation(parts, self._ledger, self._finisher)
         self._heartbeats = Heartbeats(parts, self._ledger, self._escalation)
         self._effects = Effects(parts, self._escalation)
-        rooms = Rooms(self._escalation, self._heartbeats, self._effects)
+        self._spends = Spends(parts, self._escalation)
+        rooms = Rooms(self._escalation, self._heartbeats, self._effects, self._spends)
         self._attempts = Attempts(parts, self._ledger, self._finisher, rooms)
         self._placement = Placement(parts, self._escalation, self._finisher, self._make_runner)
         self._attempts.placement = self._placement
@@ -97,6 +99,7 @@ class Worker:
         if not await self._ledger.wait_empty(GIVE_BACK_S):
             self._log.warning("leases_left", jobs=[attempt.job.id for attempt in self._ledger.all()])
         await self._effects.give_up()
+        await self._spends.give_up()
         await self._finisher.give_up()
         self._stop_listening()
         for task in self._tasks:

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from coatcheck.app import Operation
-from coatcheck.http.access import CANCEL, METRICS, OPEN, READ, SUBMIT, VIEW, Access
+from coatcheck.http.access import ADMIN, CANCEL, METRICS, OPEN, READ, SUBMIT, VIEW, Access
+from coatcheck.http.admin_routes import AdminCollection, Answerers, admin_collections
 from coatcheck.http.aside import Aside
 from coatcheck.http.commands import Cancel, Erase
 from coatcheck.http.doorkeeper import Doorkeeper
@@ -56,6 +57,8 @@ class Resources:
         self._add_service_routes()
         for operation in services.app.operations.values():
             self._add_operation(operation)
+        for collection in admin_collections(services):
+            self._add_admin(collection)
 
     def find(self, path: str) -> tuple[Resource, str] | None:
         """The resource at a path and the job id in it ("" where there is none)."""
@@ -105,6 +108,17 @@ class Resources:
             name: Resource(f"{job_path}/{name}", methods, operation) for name, methods in parts.items()
         }
 
+    def _add_admin(self, collection: AdminCollection) -> None:
+        path, item_path = f"/admin/{collection.name}", f"/admin/{collection.name}/{{id}}"
+        if collection.methods:
+            self._exact[path] = Resource(path, _for_operators(collection.methods))
+        if collection.item:
+            self._jobs[path] = Resource(item_path, _for_operators(collection.item))
+        self._parts[path] = {
+            name: Resource(f"{item_path}/{name}", _for_operators(answerers))
+            for name, answerers in collection.parts.items()
+        }
+
     def _reading_jobs(self, answerer: Answerer, access: Access) -> dict[str, Method]:
         return _reading(CountedRead(self._services, answerer), access)
 
@@ -133,3 +147,8 @@ async def _answer_later(method: Method, exchange: Exchange, doorkeeper: Doorkeep
 
 def _reading(answer: Answerer, access: Access) -> dict[str, Method]:
     return {"GET": Method(answer, access), "HEAD": Method(answer, access)}
+
+
+def _for_operators(answerers: Answerers) -> dict[str, Method]:
+    methods = {method: Method(answer, ADMIN) for method, answer in answerers.items()}
+    return {**methods, "HEAD": methods["GET"]} if "GET" in methods else methods

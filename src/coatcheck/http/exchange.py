@@ -70,6 +70,11 @@ class Exchange:
         self.has_stalled = False
 
     @property
+    def item(self) -> str:
+        """What the path names in a collection: a job or, for operators, a tenant, a key, a limit, an operation."""
+        return self.job_id
+
+    @property
     def is_head(self) -> bool:
         return self.method == "HEAD"
 

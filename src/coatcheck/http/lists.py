@@ -83,7 +83,7 @@ def read_parameters(query_string: bytes) -> Mapping[str, str]:
 def _query(tenant: str, operation: Operation | None, parameters: Mapping[str, str]) -> JobQuery:
     query = JobQuery(
         tenant=tenant,
-        limit=_page_size(parameters.get("limit")),
+        limit=page_size(parameters.get("limit")),
         operation=None if operation is None else operation.name,
         status=_status(parameters.get("status")),
     )
@@ -91,7 +91,12 @@ def _query(tenant: str, operation: Operation | None, parameters: Mapping[str, st
     return query if cursor is None else replace(query, before=read_cursor(query, cursor))
 
 
-def _page_size(text: str | None) -> int:
+def page_size(text: str | None) -> int:
+    """How many a page of a list is to have.
+
+    Raises:
+        Refused: `invalid-parameter`.
+    """
     if text is None:
         return limits.PAGE_SIZE_DEFAULT
     if not _LIMIT.fullmatch(text) or int(text) > limits.PAGE_SIZE_MAX:

@@ -81,13 +81,17 @@ METRICS: tuple[MetricRow, ...] = (
     _histogram("attempt_seconds", "seconds", ("operation", "outcome"), "How long attempts ran.", _SLOW),
     _counter("attempts", "attempts", ("operation", "outcome"), "Attempts that ended."),
     _counter("finished", "jobs", ("operation", "status"), "Jobs that reached a final status under a worker."),
+    _counter("spent", "units", ("operation", "kind"), "Units that jobs spent as they ran, by kind."),
     _counter("retries", "attempts", ("operation",), "Attempts that will be followed by another after a backoff."),
     _counter("dead_letters", "jobs", ("operation", "category"), "Jobs kept as dead letters, by error category."),
     _counter("rescued", "attempts", (), "Attempts taken back because their lease ran out."),
     _counter("expired", "jobs", (), "Waiting jobs ended because their deadline or queue limit passed."),
     _counter("inbox_promoted", "jobs", (), "Jobs handed in within a caller's transaction and moved into the queue."),
     _counter(
-        "pruned", "rows", ("what",), "What retention removed: results, jobs, tombstones, keys, api-keys or audit."
+        "pruned",
+        "rows",
+        ("what",),
+        "What retention removed: results, jobs, tombstones, keys, spending, api-keys or audit.",
     ),
     _counter("leases_lost", "attempts", ("operation",), "Attempts whose worker found its lease gone."),
     _counter("runner_restarts", "processes", (), "Runner processes started again after they ended unasked."),

@@ -10,6 +10,7 @@ the commit, of which only a repeat can tell.
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from coatcheck.core.costs import SpendTotals
 from coatcheck.core.events import OutboxEntry
 from coatcheck.core.job import AttemptRecord, InstantMs, JobRecord
 from coatcheck.core.policy import Policies
@@ -33,6 +34,7 @@ from coatcheck.store.records import (
     QueueMeasure,
     RedriveRefusal,
     Redriving,
+    Spending,
     StoredResult,
     Submission,
     Tombstone,
@@ -80,6 +82,14 @@ class ClaimStore(Protocol):
 
         Raises:
             LeaseLost: the lease is no longer this worker's.
+        """
+        ...
+
+    async def spend(self, spending: Spending) -> SpendTotals:
+        """Count what an attempt spends, once for each number; what stands then is for the caller to judge.
+
+        Raises:
+            LeaseLost: the lease is no longer this worker's; nothing was written.
         """
         ...
 

@@ -30,6 +30,8 @@ class Kind(StrEnum):
     LEASE = "lease"
     DEADLINE = "deadline"
     OUTBOX = "outbox"
+    JOB_COST = "job_cost"
+    SPENDING = "spending"
     TENANT = "tenant"
     API_KEY = "api_key"
     LIMIT = "limit_override"
@@ -77,6 +79,8 @@ COLUMNS: Mapping[Kind, Sequence[str]] = {
         "cancel_reason",
     ),
     Kind.DEADLINE: ("deadline_at", "job_id"),
+    Kind.JOB_COST: ("job_id", "kind", "charged", "spent", "attempt", "number", "window_ms", "window_at"),
+    Kind.SPENDING: ("tenant", "kind", "window_ms", "window_at", "operation", "charged", "spent"),
     Kind.OUTBOX: ("seq", "type", "job_id", "tenant", "operation", "version", "occurred_at", "correlation_id", "data"),
     Kind.TENANT: ("name", "created_at", "weight", "is_paused", "revocation", "revoked_at", "revocation_done_at"),
     Kind.API_KEY: (

@@ -8,6 +8,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from coatcheck.core import limits
+from coatcheck.core.costs import Millionths, Window
 from coatcheck.core.job import InstantMs, JobRecord, Progress
 from coatcheck.core.outcome import Outcome
 from coatcheck.core.policy import Policy
@@ -96,12 +97,16 @@ class ClaimRequest:
 
 
 class Claim(Struct, frozen=True):
-    """One attempt handed to a worker. `is_alone`: it must run in a runner of its own."""
+    """One attempt handed to a worker. `is_alone`: it must run in a runner of its own.
+
+    `ran_ms`: how long the attempts before it ran; only told where the operation's policy limits that.
+    """
 
     lease: Lease
     job: JobRecord
     payload: bytes
     is_alone: bool
+    ran_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +130,17 @@ class BeatAnswer(StrEnum):
     GO_ON = "go_on"
     CANCEL = "cancel"
     LOST = "lost"
+
+
+class Spending(Struct, frozen=True):
+    """Units of a kind that an attempt spends, counted in its tenant's `window` as well. `number` rises with every
+    spend of the attempt: a repeat of one that may have been stored has its number, and is counted once."""
+
+    lease: Lease
+    number: int
+    kind: str
+    units: Millionths
+    window: Window
 
 
 class Finishing(Struct, frozen=True):
@@ -246,6 +262,7 @@ class Prunable(StrEnum):
     JOBS = "jobs"
     TOMBSTONES = "tombstones"
     KEYS = "keys"
+    SPENDING = "spending"
     API_KEYS = "api-keys"
     AUDIT = "audit"
 
@@ -255,7 +272,11 @@ class Prunable(StrEnum):
         return _KEPT_S.get(self, 0) * 1000
 
 
-_KEPT_S = {Prunable.API_KEYS: limits.API_KEY_KEPT_S, Prunable.AUDIT: limits.AUDIT_KEPT_S}
+_KEPT_S = {
+    Prunable.SPENDING: limits.SPENDING_KEPT_S,
+    Prunable.API_KEYS: limits.API_KEY_KEPT_S,
+    Prunable.AUDIT: limits.AUDIT_KEPT_S,
+}
 
 
 @dataclass(frozen=True, slots=True)

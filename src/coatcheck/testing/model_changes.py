@@ -191,6 +191,8 @@ class Changes:
                 count = len(self._state.keys) - len(keys)
                 self._state.keys = keys
                 return count
+            case Prunable.SPENDING:
+                return self._state.costs.prune(now)
             case Prunable.API_KEYS | Prunable.AUDIT:
                 # What operators leave behind; nobody in the model operates.
                 return 0

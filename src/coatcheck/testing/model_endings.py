@@ -1,6 +1,6 @@
 """What follows from the end of an attempt, told a second time and independently of core/outcome.py."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from coatcheck.core import limits
 from coatcheck.core.errors import ErrorCategory, ErrorInfo
@@ -8,6 +8,7 @@ from coatcheck.core.job import InstantMs
 from coatcheck.core.outcome import (
     LOST,
     OVERDUE,
+    RAN_TOO_LONG,
     Cancelled,
     Failed,
     Lost,
@@ -42,6 +43,11 @@ class Verdict:
 def judge(job: ModelJob, outcome: Outcome, policy: Policy, now: InstantMs, jitter: float) -> Verdict:
     """The verdict on a running job's attempt."""
     verdict = _judge(job, outcome, policy, now, jitter)
+    if verdict.status is None and _has_run_too_long(job, policy, now):
+        why = verdict.error
+        detail = None if why is None else why.operator_detail or why.detail
+        verdict.error = replace(RAN_TOO_LONG, operator_detail=detail)
+        verdict.status, verdict.is_dead_letter = Status.FAILED, True
     if job.record.cancel_requested and verdict.status is not Status.SUCCEEDED:
         verdict.status, verdict.is_dead_letter = Status.CANCELLED, False
     return verdict
@@ -68,6 +74,15 @@ def _judge(job: ModelJob, outcome: Outcome, policy: Policy, now: InstantMs, jitt
         case Lost():
             _lose(job, outcome, verdict, policy, (now, jitter))
     return verdict
+
+
+def _has_run_too_long(job: ModelJob, policy: Policy, now: InstantMs) -> bool:
+    """All its attempts together, the one that ends now included."""
+    if policy.processing_max_s is None:
+        return False
+    ended = ((attempt.started_at, attempt.finished_at or 0) for attempt in job.attempts)
+    ran_ms = sum(max(end - start, 0) for start, end in [*ended, (job.attempt_started_at, now)])
+    return ran_ms >= policy.processing_max_s * 1000
 
 
 def _wait_or_fail(job: ModelJob, verdict: Verdict, available_at: InstantMs, is_retryable: bool) -> None:

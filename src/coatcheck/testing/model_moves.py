@@ -112,6 +112,7 @@ def bury(state: ModelState, job: ModelJob, now: InstantMs) -> None:
     record = job.record
     assert record.expires_at is not None, "only finished jobs are buried"
     del state.jobs[record.id]
+    state.costs.forget_job(record.id)
     tombstone = Tombstone(record.id, record.operation, min(now, record.expires_at))
     state.tombstones[record.id] = ModelTombstone(tombstone, record.tenant, job.tombstone_until)
     if not any(other.record.chain_id == record.chain_id for other in state.jobs.values()):

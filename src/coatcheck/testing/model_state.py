@@ -12,6 +12,7 @@ from coatcheck.core.job import AttemptRecord, InstantMs, JobRecord
 from coatcheck.core.outcome import ResultBody
 from coatcheck.core.policy import Policy
 from coatcheck.store.records import IdempotencyKey, Lease, Tombstone
+from coatcheck.testing.model_costs import ModelCosts
 
 
 class Place(StrEnum):
@@ -126,6 +127,7 @@ class ModelState:
     effects: dict[tuple[str, str], bytes] = field(default_factory=dict)
     turns: dict[str, Turns] = field(default_factory=dict)
     outbox: list[Told] = field(default_factory=list)
+    costs: ModelCosts = field(default_factory=ModelCosts)
 
     def turns_of(self, operation: str) -> Turns:
         return self.turns.setdefault(operation, Turns())

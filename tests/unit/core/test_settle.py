@@ -12,6 +12,7 @@ from coatcheck.core.errors import ErrorCategory, ErrorInfo
 from coatcheck.core.limits import CRASHES_MAX, STARTS_MAX
 from coatcheck.core.outcome import (
     LOST,
+    RAN_TOO_LONG,
     Cancelled,
     Failed,
     Finish,
@@ -226,3 +227,28 @@ def test_a_suspect_that_is_given_back_stays_alone() -> None:
     failed = _settle(FLAKY, suspect)
     assert isinstance(failed, Requeue)
     assert not failed.is_alone
+
+
+@pytest.mark.parametrize("outcome", [FLAKY, LATER, BACK, INNOCENT, SUSPECT, EXPIRED], ids=repr)
+@pytest.mark.parametrize(("ran_ms", "is_over"), [(9_999, False), (10_000, True), (10_001, True)])
+def test_nothing_follows_once_the_processing_time_is_used_up(outcome: Outcome, ran_ms: int, is_over: bool) -> None:
+    policy = replace(POLICY, processing_max_s=10.0)
+    settlement = settle(outcome, replace(FIRST, ran_ms=ran_ms), policy, NOW, 0.5)
+    if not is_over:
+        assert isinstance(settlement, Requeue)
+        return
+    assert isinstance(settlement, Finish)
+    assert settlement.error is not None
+    assert (settlement.status, settlement.is_dead_letter) == (Status.FAILED, True)
+    assert (settlement.error.category, settlement.error.code) == (RAN_TOO_LONG.category, RAN_TOO_LONG.code)
+
+
+def test_a_request_to_cancel_outweighs_time_that_is_used_up() -> None:
+    tally = replace(FIRST, ran_ms=10_000, is_cancel_requested=True)
+    settlement = settle(FLAKY, tally, replace(POLICY, processing_max_s=10.0), NOW, 0.5)
+    assert isinstance(settlement, Finish)
+    assert settlement.status is Status.CANCELLED
+
+
+def test_without_a_limit_any_time_may_be_used() -> None:
+    assert isinstance(_settle(FLAKY, replace(FIRST, ran_ms=10**12)), Requeue)

@@ -192,6 +192,53 @@ def effect_in_thread(request: Where, job: BlockingJob) -> list[int]:
     return paid
 
 
+@app.operation("spend", spend_max={"calls": 3}, max_attempts=3, backoff=AT_ONCE)
+async def spend(request: Where, job: Job) -> list[float | None]:
+    """Make `number` calls in each attempt; the first attempt fails after them."""
+    lefts = [await job.spend(1, "calls") for _ in range(request.number)]
+    mark(request, "spent", f"{job.attempt}")
+    if job.attempt == 1:
+        raise RuntimeError("after the calls")
+    return [*lefts, await job.spend(0.25, "tokens")]
+
+
+@app.operation("spend-in-thread", spend_max={"cost": 2.5}, max_attempts=1)
+def spend_in_thread(request: Where, job: BlockingJob) -> list[float | None]:
+    return [job.spend(request.number), job.spend(0.5)]
+
+
+@app.operation("spend-at-once", spend_max={"calls": 40}, max_attempts=1)
+async def spend_at_once(request: Where, job: Job) -> list[float]:
+    lefts = await asyncio.gather(*(job.spend(1, "calls") for _ in range(request.number)))
+    return sorted(left for left in lefts if left is not None)
+
+
+@app.operation("spend-deaf", spend_max={"calls": 0}, max_attempts=3, backoff=AT_ONCE)
+def spend_deaf(request: Where, job: BlockingJob) -> None:
+    """Take no notice of being stopped."""
+    try:
+        job.spend(1, "calls")
+    except asyncio.CancelledError:
+        threading.Event().wait()
+
+
+@app.operation("spend-and-crash", spend_max={"calls": 2}, max_attempts=3, backoff=AT_ONCE)
+async def spend_and_crash(request: Where, job: Job) -> float | None:
+    left = await job.spend(1, "calls")
+    if job.attempt == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return left
+
+
+@app.operation("long", processing_max=0.3, timeout="1h", max_attempts=9, backoff=AT_ONCE)
+async def long(request: Where, job: Job) -> None:
+    """The first attempt ends by itself; the second waits for ever."""
+    if job.attempt == 1:
+        raise RuntimeError("try again")
+    mark(request, "began", str(job.attempt))
+    await asyncio.Event().wait()
+
+
 @app.operation("facts")
 async def facts(request: Where, job: Job) -> dict[str, Any]:
     job.log.info("seen")

@@ -3,10 +3,11 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 
+from coatcheck.core.costs import SpendTotals
 from coatcheck.core.job import InstantMs
 from coatcheck.execution.parts import WorkerStore
 from coatcheck.store.errors import StoreUnavailable
-from coatcheck.store.records import Beat, BeatAnswer, ClaimRequest, Claims, Finished, Finishing, Lease, WakeUp
+from coatcheck.store.records import Beat, BeatAnswer, ClaimRequest, Claims, Finished, Finishing, Lease, Spending, WakeUp
 
 
 class FlakyStore(WorkerStore):
@@ -36,6 +37,10 @@ class FlakyStore(WorkerStore):
     async def find_effect(self, lease: Lease, name: str) -> bytes | None:
         self._pass("find_effect")
         return await self._store.find_effect(lease, name)
+
+    async def spend(self, spending: Spending) -> SpendTotals:
+        self._pass("spend")
+        return await self._store.spend(spending)
 
     def listen(self, callback: Callable[[WakeUp], None]) -> Callable[[], None]:
         return self._store.listen(callback)

@@ -56,6 +56,15 @@ async def test_a_handler_over_its_time_is_tried_again_until_its_attempts_are_use
         assert (job.status, job.attempt, category(job)) == (Status.FAILED, 2, ErrorCategory.TIMEOUT)
 
 
+async def test_all_attempts_together_may_take_no_longer_than_their_operation_allows(tmp_path: Path) -> None:
+    async with running_world(tmp_path) as world:
+        job = await world.final(await world.submit("long"))
+        assert (job.status, job.attempt, category(job)) == (Status.FAILED, 2, ErrorCategory.LIMIT_EXCEEDED)
+        assert job.error is not None
+        assert job.error.code == "processing-max"
+        assert world.marks("began") == ["2"]
+
+
 async def test_a_handler_at_its_deadline_is_stopped_for_good(tmp_path: Path) -> None:
     async with running_world(tmp_path) as world:
         job_id = await world.submit("wait", deadline_at=world.clock.now() + 500)

@@ -8,7 +8,7 @@ import pytest
 from coatcheck.core import limits
 from coatcheck.core.errors import ErrorCategory
 from coatcheck.core.job import Progress
-from coatcheck.core.outcome import Cancelled, Failed, Outcome, Released, Succeeded
+from coatcheck.core.outcome import RAN_TOO_LONG, Cancelled, Failed, Outcome, Released, Succeeded
 from coatcheck.core.outcome import RetryLater as Later
 from coatcheck.execution.frames import AskedRetry, NotMine, Raised, Returned, Stopped, Verdict
 from coatcheck.execution.held import StopReason
@@ -32,6 +32,7 @@ class Line:
         self.reported: list[Progress] = []
         self.effects: dict[str, bytes] = {}
         self.asked: list[tuple[str, bool]] = []
+        self.spent: list[tuple[str, float]] = []
 
     def report_progress(self, progress: Progress) -> None:
         self.reported.append(progress)
@@ -42,6 +43,13 @@ class Line:
     def call_effect(self, name: str, value: bytes | None) -> bytes | None:
         self.asked.append((name, value is not None))
         return self.effects.get(name) if value is None else self.effects.setdefault(name, value)
+
+    async def ask_spend(self, kind: str, units: float) -> float | None:
+        return self.call_spend(kind, units)
+
+    def call_spend(self, kind: str, units: float) -> float | None:
+        self.spent.append((kind, units))
+        return None
 
 
 def job(line: Line, attempt: int = 1, chain_id: str = "job_a", deadline_at: int | None = None) -> BlockingJob:
@@ -163,18 +171,46 @@ def test_a_verdict_nobody_asked_for_is_the_outcome(verdict: Verdict, outcome: Ou
     assert outcome_of(verdict, None) == outcome
 
 
+@pytest.mark.parametrize("units", [-1, -0.000_001, math.nan, math.inf, limits.UNITS_MAX + 1, True, "1", None])
+def test_what_is_no_number_of_units_is_not_spent(units: Any) -> None:
+    line = Line()
+    with pytest.raises(ValueError, match="is not a number of units"):
+        job(line).spend(units)
+    assert line.spent == []
+
+
+@pytest.mark.parametrize("kind", ["", "Calls", "1st", "a b", "a" * 33, "ä", None])
+def test_what_names_no_kind_is_not_spent(kind: Any) -> None:
+    line = Line()
+    with pytest.raises(ValueError, match="is not a kind of units"):
+        job(line).spend(1, kind)
+    assert line.spent == []
+
+
+def test_a_job_spends_units_of_a_few_kinds() -> None:
+    line = Line()
+    spender = job(line)
+    for number in range(limits.KINDS_MAX):
+        spender.spend(limits.UNITS_MAX, f"kind-{number}")
+        spender.spend(0, f"kind-{number}")
+    with pytest.raises(ValueError, match="one more"):
+        spender.spend()
+    assert len(line.spent) == 2 * limits.KINDS_MAX
+
+
 @pytest.mark.parametrize("verdict", [RAISED, AskedRetry(3.0), Stopped(), NotMine()])
 @pytest.mark.parametrize(
     ("reason", "category", "is_retryable"),
     [
         (StopReason.TIMEOUT, ErrorCategory.TIMEOUT, True),
         (StopReason.DEADLINE, ErrorCategory.DEADLINE_EXCEEDED, False),
+        (StopReason.LIMIT, ErrorCategory.LIMIT_EXCEEDED, False),
     ],
 )
 def test_the_time_outweighs_what_a_stopped_handler_says(
     verdict: Verdict, reason: StopReason, category: ErrorCategory, is_retryable: bool
 ) -> None:
-    outcome = outcome_of(verdict, reason)
+    outcome = outcome_of(verdict, reason, RAN_TOO_LONG if reason is StopReason.LIMIT else None)
     assert isinstance(outcome, Failed)
     assert (outcome.error.category, outcome.is_retryable) == (category, is_retryable)
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from coatcheck.core.backoff import Backoff
+from coatcheck.core.costs import DEFAULT_WINDOW_S, window_of
 from coatcheck.core.job import Progress
 from coatcheck.core.outcome import Lost, ResultBody, Succeeded
 from coatcheck.core.states import Status
@@ -22,7 +23,7 @@ from coatcheck.store.controls import (
     SetTenant,
     Tenant,
 )
-from coatcheck.store.records import Beat, Claim, JobQuery, Redriving, Submission
+from coatcheck.store.records import Beat, Claim, JobQuery, Redriving, Spending, Submission
 from coatcheck.testing.conformance.world import (
     BROKEN,
     DONE,
@@ -75,6 +76,7 @@ async def _ended(world: World, tenant: str) -> list[str]:
     for outcome in (LARGE, FILE):
         claim = await world.start(tenant=tenant, deadline_at=world.now + 60_000)
         await world.store.record_effect(claim.lease, "mail", b"sent \x00\xff", world.now)
+        await world.store.spend(Spending(claim.lease, 1, "calls", 2_500_000, window_of(world.now, DEFAULT_WINDOW_S)))
         jobs.append(await world.finish(claim, outcome))
     claim = await world.start(tenant=tenant, max_attempts=2)
     await world.finish(claim, FLAKY)

@@ -15,6 +15,7 @@ from coatcheck.core.job import InstantMs
 from coatcheck.core.policy import DEFAULT_POLICY
 from coatcheck.core.states import Status
 from coatcheck.store.records import Claim, ClaimRequest, Claims, Lease, WakeUpKind
+from coatcheck.stores.postgres.costs import ran_before_ms
 from coatcheck.stores.postgres.queue import Turn, next_due_at, promote
 from coatcheck.stores.postgres.rows import (
     FIXED_COLUMNS,
@@ -215,7 +216,12 @@ async def _lease(transaction: Transaction, asked: Asked, started: Sequence[_Take
         return []
     tokens = os.urandom(_TOKEN_BYTES * len(started)).hex()
     size = 2 * _TOKEN_BYTES
-    claims = [_claim(job, tokens[size * n : size * (n + 1)], asked.now) for n, job in enumerate(started)]
+    timed = [job.place.job_id for job in started if _has_time_to_count(asked.request, job)]
+    ran_ms = await ran_before_ms(transaction, timed)
+    claims = [
+        _claim(job, tokens[size * n : size * (n + 1)], ran_ms.get(job.place.job_id, 0), asked.now)
+        for n, job in enumerate(started)
+    ]
     worker_id = asked.request.worker_id
     rows = [_lease_row(worker_id, job, claim) for job, claim in zip(started, claims, strict=True)]
     time = asked.lease_time
@@ -227,7 +233,12 @@ async def _lease(transaction: Transaction, asked: Asked, started: Sequence[_Take
     return claims
 
 
-def _claim(job: _Taken, token: str, now: InstantMs) -> Claim:
+def _has_time_to_count(request: ClaimRequest, job: _Taken) -> bool:
+    policy = request.policies.get(job.place.operation, DEFAULT_POLICY)
+    return policy.processing_max_s is not None and job.waited.attempt > 0
+
+
+def _claim(job: _Taken, token: str, ran_ms: int, now: InstantMs) -> Claim:
     waited = job.waited
     # The caller read its clock before its turn came: another process may have made the job, or found it due, since.
     now = max(now, waited.available_at)
@@ -242,7 +253,7 @@ def _claim(job: _Taken, token: str, now: InstantMs) -> Claim:
         updated_at=now,
     )
     record = job_from_parts(job.place, job.fixed, running, Status.RUNNING)
-    return Claim(Lease(record.id, record.attempt, token), record, job.payload, waited.is_alone)
+    return Claim(Lease(record.id, record.attempt, token), record, job.payload, waited.is_alone, ran_ms)
 
 
 def _lease_row(worker_id: str, job: _Taken, claim: Claim) -> Row:

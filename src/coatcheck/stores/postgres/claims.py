@@ -16,6 +16,7 @@ from coatcheck.store.records import (
     WakeUpKind,
 )
 from coatcheck.stores.postgres.claiming import Asked, LeaseTime, Taking, claim
+from coatcheck.stores.postgres.costs import ran_before_ms
 from coatcheck.stores.postgres.facet import Facet
 from coatcheck.stores.postgres.queue import advance_turns, leave_turns
 from coatcheck.stores.postgres.rows import EndedLease, Fixed, Row, columns, plain
@@ -89,10 +90,13 @@ async def finish(transaction: Transaction, ended: Sequence[Ended]) -> Sequence[J
     leases = {(f.lease.job_id, f.lease.attempt, f.lease.token): n for n, (f, _) in reversed(list(enumerate(ended)))}
     answers: list[JobRecord | None] = [None] * len(ended)
     endings = Endings(transaction)
-    for row in await transaction.rows("end_leases", *columns(list(leases), 3)):
+    rows = await transaction.rows("end_leases", *columns(list(leases), 3))
+    timed = {f.lease.job_id for f, _ in ended if f.policy.processing_max_s is not None}
+    earlier_ms = await ran_before_ms(transaction, [row[0] for row in rows if row[0] in timed])
+    for row in rows:
         place = leases[row[0], row[1], row[2]]
         finishing, now = ended[place]
-        settling = Settling(finishing.outcome, finishing.policy, finishing.jitter)
+        settling = Settling(finishing.outcome, finishing.policy, finishing.jitter, earlier_ms.get(row[0], 0))
         answers[place] = endings.settle_lease(*lease_and_job(row), settling, now)
     await endings.write()
     return answers

@@ -23,6 +23,8 @@ _READING = {
     Kind.LEASE: "dump_lease",
     Kind.DEADLINE: "dump_deadline",
     Kind.OUTBOX: "dump_outbox",
+    Kind.JOB_COST: "dump_job_cost",
+    Kind.SPENDING: "dump_spending",
     Kind.TENANT: "dump_tenant",
     Kind.API_KEY: "dump_api_key",
     Kind.LIMIT: "dump_limit_override",

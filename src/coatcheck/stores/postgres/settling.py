@@ -49,11 +49,12 @@ class Ending:
 
 @dataclass(frozen=True, slots=True)
 class Settling:
-    """An outcome with what is needed to decide what follows from it."""
+    """An outcome with what is needed to decide what follows from it. `earlier_ms`: how long earlier attempts ran."""
 
     outcome: Outcome
     policy: Policy
     jitter: float
+    earlier_ms: int = 0
 
 
 class Endings:
@@ -78,6 +79,7 @@ class Endings:
             is_alone=lease.is_alone,
             deadline_at=fixed.deadline_at,
             is_cancel_requested=lease.cancel_requested,
+            ran_ms=settling.earlier_ms + max(now - lease.attempt_started_at, 0),
         )
         settlement = settle(settling.outcome, tally, settling.policy, now, settling.jitter)
         error = error_values(settlement.error)

@@ -16,6 +16,7 @@ from coatcheck.stores.postgres.config import PostgresConfig
 from coatcheck.stores.postgres.connection import connect, store_errors
 from coatcheck.stores.postgres.connections import Connections
 from coatcheck.stores.postgres.controls import Controlling
+from coatcheck.stores.postgres.costs import Costs, spend_all
 from coatcheck.stores.postgres.inbox import Inbox
 from coatcheck.stores.postgres.lease_watch import LeaseWatch
 from coatcheck.stores.postgres.outbox import Outbox, RelayTurn
@@ -28,7 +29,7 @@ from coatcheck.stores.postgres.wakeups import WakeUps, read_clock
 from coatcheck.stores.postgres.writer import Writer, WriterParts
 
 
-class PostgresStore(Acceptances, Claiming, Reading, Commands, Outbox, Sweeping, Controlling, Inbox):
+class PostgresStore(Acceptances, Claiming, Costs, Reading, Commands, Outbox, Sweeping, Controlling, Inbox):
     """One PostgreSQL database as a Store.
 
     Any number of processes may open it. All of an object belongs to the event loop on which `open` was awaited.
@@ -59,7 +60,7 @@ class PostgresStore(Acceptances, Claiming, Reading, Commands, Outbox, Sweeping, 
             self._readers = Readers(self._transactions)
             opened.push_async_callback(self._readers.close)
             parts = WriterParts(self._transactions, self.clock, config.observe_commit)
-            self._work = Writer(parts, (keep, finish, record_effects, claim_all))
+            self._work = Writer(parts, (keep, finish, record_effects, spend_all, claim_all))
             opened.push_async_callback(self._work.close)
             self._intake = Writer(parts, (accept,), is_one_statement=True)
             opened.push_async_callback(self._intake.close)

@@ -9,6 +9,7 @@ from coatcheck.core.outcome import Lost
 from coatcheck.core.policy import Policies
 from coatcheck.store.records import Promotion, Prunable
 from coatcheck.stores.postgres.claims import lease_and_job
+from coatcheck.stores.postgres.costs import ran_before_ms
 from coatcheck.stores.postgres.facet import Facet
 from coatcheck.stores.postgres.lease_watch import LeaseWatch
 from coatcheck.stores.postgres.queue import Turn, leave_turns, next_due_at, promote, take_waiting
@@ -22,6 +23,7 @@ _PRUNING = {
     Prunable.RESULTS: "delete_results",
     Prunable.TOMBSTONES: "delete_tombstones",
     Prunable.KEYS: "delete_keys",
+    Prunable.SPENDING: "delete_spending",
     Prunable.API_KEYS: "delete_api_keys",
     Prunable.AUDIT: "delete_audit",
 }
@@ -78,10 +80,13 @@ async def _rescue(
 ) -> int:
     endings = Endings(transaction)
     rows = await transaction.rows("rescue_leases", lease_now, limit)
-    for row in rows:
-        lease, fixed = lease_and_job(row)
+    leases = [lease_and_job(row) for row in rows]
+    timed = [lease.job_id for lease, _ in leases if policies.of(lease.operation).processing_max_s is not None]
+    earlier_ms = await ran_before_ms(transaction, timed)
+    for lease, fixed in leases:
         jitter = secrets.randbits(_JITTER_BITS) / (1 << _JITTER_BITS)
-        settling = Settling(Lost(is_blamed=True, is_suspect=False), policies.of(lease.operation), jitter)
+        lost, policy = Lost(is_blamed=True, is_suspect=False), policies.of(lease.operation)
+        settling = Settling(lost, policy, jitter, earlier_ms.get(lease.job_id, 0))
         endings.settle_lease(lease, fixed, settling, now)
         transaction.fault_point("reap-updated")
     await endings.write()

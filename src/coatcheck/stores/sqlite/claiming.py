@@ -12,6 +12,7 @@ from coatcheck.core.job import InstantMs
 from coatcheck.core.policy import DEFAULT_POLICY
 from coatcheck.core.states import Status
 from coatcheck.store.records import Claim, ClaimRequest, Claims, Lease, WakeUpKind
+from coatcheck.stores.sqlite.costs import ran_before_ms
 from coatcheck.stores.sqlite.queue import next_due_at, promote
 from coatcheck.stores.sqlite.rows import Fixed, Moving, Place, Row, job_from_parts
 from coatcheck.stores.sqlite.settling import Ended, end_jobs, overdue_ending
@@ -48,7 +49,7 @@ def claim(transaction: Transaction, request: ClaimRequest, operations: Sequence[
             slots[job.place.operation] -= 1
         if len(in_time) == len(picked):
             break
-    claims = _lease(transaction, request.worker_id, started, now)
+    claims = _lease(transaction, request, started, now)
     return Claims(claims, next_due_at(transaction))
 
 
@@ -131,14 +132,18 @@ def _end_overdue(transaction: Transaction, request: ClaimRequest, job: _Taken, n
     return ending is not None
 
 
-def _lease(transaction: Transaction, worker_id: str, started: Sequence[_Taken], now: InstantMs) -> list[Claim]:
+def _lease(transaction: Transaction, request: ClaimRequest, started: Sequence[_Taken], now: InstantMs) -> list[Claim]:
     if not started:
         return []
     tokens = os.urandom(_TOKEN_BYTES * len(started)).hex()
     size = 2 * _TOKEN_BYTES
-    claims = [_claim(job, tokens[size * n : size * (n + 1)], now) for n, job in enumerate(started)]
+    ran_ms = ran_before_ms(transaction, [job.place.job_id for job in started if _has_time_to_count(request, job)])
+    claims = [
+        _claim(job, tokens[size * n : size * (n + 1)], ran_ms.get(job.place.job_id, 0), now)
+        for n, job in enumerate(started)
+    ]
     transaction.run_many(
-        "insert_lease", [_lease_row(worker_id, job, claim) for job, claim in zip(started, claims, strict=True)]
+        "insert_lease", [_lease_row(request.worker_id, job, claim) for job, claim in zip(started, claims, strict=True)]
     )
     transaction.tell(EventType.STARTED, [claim.job for claim in claims])
     for claim in claims:
@@ -147,7 +152,12 @@ def _lease(transaction: Transaction, worker_id: str, started: Sequence[_Taken], 
     return claims
 
 
-def _claim(job: _Taken, token: str, now: InstantMs) -> Claim:
+def _has_time_to_count(request: ClaimRequest, job: _Taken) -> bool:
+    policy = request.policies.get(job.place.operation, DEFAULT_POLICY)
+    return policy.processing_max_s is not None and job.waited.attempt > 0
+
+
+def _claim(job: _Taken, token: str, ran_ms: int, now: InstantMs) -> Claim:
     waited = job.waited
     # The caller read its clock before its turn came: another process may have made the job, or found it due, since.
     now = max(now, waited.available_at)
@@ -162,7 +172,7 @@ def _claim(job: _Taken, token: str, now: InstantMs) -> Claim:
         updated_at=now,
     )
     record = job_from_parts(job.place, job.fixed, running, Status.RUNNING)
-    return Claim(Lease(record.id, record.attempt, token), record, job.payload, waited.is_alone)
+    return Claim(Lease(record.id, record.attempt, token), record, job.payload, waited.is_alone, ran_ms)
 
 
 def _lease_row(worker_id: str, job: _Taken, claim: Claim) -> Row:

@@ -14,6 +14,8 @@ def bury(transaction: Transaction, job_id: str, now: InstantMs) -> bool:
     for statement in _BY_JOB:
         transaction.run(statement, job_id=job_id)
     transaction.fault_point("purge-half")
-    chain_id = transaction.rows("delete_job", job_id=job_id)[0][0]
+    ((chain_id, has_costs),) = transaction.rows("delete_job", job_id=job_id)
+    if has_costs:
+        transaction.run("delete_job_costs", job_id=job_id)
     transaction.run("delete_effects", job_id=job_id, chain_id=chain_id)
     return True

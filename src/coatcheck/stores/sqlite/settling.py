@@ -14,6 +14,7 @@ from coatcheck.core.outcome import NEVER_STARTED, OVERDUE, Finish, Outcome, Requ
 from coatcheck.core.policy import Policy
 from coatcheck.core.states import Status
 from coatcheck.store.records import WakeUpKind
+from coatcheck.stores.sqlite.costs import ran_before_ms
 from coatcheck.stores.sqlite.queue import put_waiting
 from coatcheck.stores.sqlite.rows import EndedLease, Fixed, Moving, Place, Row, error_values, job_from_parts
 from coatcheck.stores.sqlite.transaction import Transaction
@@ -60,7 +61,9 @@ class Settling(NamedTuple):
 
 def settle_leases(transaction: Transaction, settlings: Sequence[Settling]) -> list[JobRecord]:
     """Write what follows from the end of attempts whose lease rows this transaction has just deleted."""
-    decided = [(settling, _decide(settling)) for settling in settlings]
+    limited = [settling.lease.job_id for settling in settlings if settling.policy.processing_max_s is not None]
+    earlier_ms = ran_before_ms(transaction, limited)
+    decided = [(settling, _decide(settling, earlier_ms.get(settling.lease.job_id, 0))) for settling in settlings]
     transaction.run_many("insert_attempt", [_attempt_row(*each) for each in decided])
     ended = [_ended(settling, finish) for settling, finish in decided if isinstance(finish, Finish)]
     requeued = [(settling, requeue) for settling, requeue in decided if isinstance(requeue, Requeue)]
@@ -103,7 +106,7 @@ def overdue_ending(deadline_at: InstantMs | None, waited: Moving, policy: Policy
     return Ending(Status.FAILED, policy, waited.changed(now), error=error, is_dead_letter=True)
 
 
-def _decide(settling: Settling) -> Finish | Requeue:
+def _decide(settling: Settling, earlier_ms: int) -> Finish | Requeue:
     lease = settling.lease
     tally = Tally(
         attempt=lease.attempt,
@@ -113,6 +116,7 @@ def _decide(settling: Settling) -> Finish | Requeue:
         is_alone=bool(lease.is_alone),
         deadline_at=lease.deadline_at,
         is_cancel_requested=bool(lease.cancel_requested),
+        ran_ms=earlier_ms + max(settling.at - lease.attempt_started_at, 0),
     )
     return settle(settling.outcome, tally, settling.policy, settling.at, settling.jitter)
 

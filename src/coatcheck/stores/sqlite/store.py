@@ -22,6 +22,7 @@ from coatcheck.stores.sqlite.connection import (
     store_errors,
 )
 from coatcheck.stores.sqlite.controls import Controlling
+from coatcheck.stores.sqlite.costs import Costs
 from coatcheck.stores.sqlite.outbox import Outbox, RelayTurn
 from coatcheck.stores.sqlite.readers import Readers
 from coatcheck.stores.sqlite.reading import Reading
@@ -33,7 +34,7 @@ from coatcheck.stores.sqlite.wal_check import refuse_lost_log, refuse_orphaned_l
 from coatcheck.stores.sqlite.writer import Writer, WriterParts
 
 
-class SqliteStore(Acceptances, Claiming, Reading, Commands, Outbox, Sweeping, Controlling):
+class SqliteStore(Acceptances, Claiming, Costs, Reading, Commands, Outbox, Sweeping, Controlling):
     """One SQLite file as a Store.
 
     Every process that opens the file has its own writer thread; they take turns. All of it belongs to the event

@@ -22,6 +22,7 @@ _PRUNING = {
     Prunable.RESULTS: "delete_results",
     Prunable.TOMBSTONES: "delete_tombstones",
     Prunable.KEYS: "delete_keys",
+    Prunable.SPENDING: "delete_spending",
     Prunable.API_KEYS: "delete_api_keys",
     Prunable.AUDIT: "delete_audit",
 }

@@ -15,5 +15,8 @@ payloads AS (
 ),
 attempts AS (
     DELETE FROM attempt USING gone WHERE attempt.job_id = gone.id
+),
+costs AS (
+    DELETE FROM job_cost USING gone WHERE job_cost.job_id = gone.id
 )
 SELECT id, chain_id FROM gone

@@ -13,6 +13,8 @@ SELECT
     (SELECT count(*) FROM lease),
     (SELECT count(*) FROM deadline),
     (SELECT count(*) FROM outbox),
+    (SELECT count(*) FROM job_cost),
+    (SELECT count(*) FROM spending),
     (SELECT count(*) FROM tenant),
     (SELECT count(*) FROM api_key),
     (SELECT count(*) FROM limit_override),

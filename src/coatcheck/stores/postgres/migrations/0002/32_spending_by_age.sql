@@ -1,0 +1,1 @@
+CREATE INDEX spending_by_age ON spending (window_at)

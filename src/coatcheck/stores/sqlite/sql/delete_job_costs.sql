@@ -1,0 +1,1 @@
+DELETE FROM job_cost WHERE job_id = :job_id

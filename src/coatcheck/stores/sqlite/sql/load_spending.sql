@@ -1,0 +1,2 @@
+INSERT INTO spending (tenant, kind, window_ms, window_at, operation, charged, spent)
+VALUES (:tenant, :kind, :window_ms, :window_at, :operation, :charged, :spent)
