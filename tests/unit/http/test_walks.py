@@ -18,7 +18,7 @@ OPEN_DOCUMENTS = ("/openapi.json", "/docs", "/problems", "/problems/forbidden", 
 
 @pytest.fixture
 async def guarded(tmp_path: Path) -> AsyncIterator[GuardedSite]:
-    async with open_guarded_site(tmp_path) as opened:
+    async with open_guarded_site(tmp_path, {"operator_key": "the-key-of-those-who-look-after-it-all"}) as opened:
         yield opened
 
 
@@ -45,9 +45,29 @@ async def test_no_route_but_the_open_ones_answers_without_a_credential(guarded: 
                 assert response.headers["www-authenticate"]
             walked.add(f"{method} {resource.route}")
     assert {"POST /reports", "GET /reports/{id}", "DELETE /reports/{id}", "POST /reports/{id}/view-token"} <= walked
-    assert {"GET /metrics", "GET /v1/jobs", "HEAD /reports/{id}/result", "POST /reports/{id}/cancel"} <= walked
+    assert {
+        "GET /metrics",
+        "GET /v1/jobs",
+        "GET /admin/tenants",
+        "POST /admin/tenants/{id}/keys",
+        "HEAD /reports/{id}/result",
+        "POST /reports/{id}/cancel",
+    } <= walked
     for path in OPEN_DOCUMENTS:
         assert (await guarded.client.get(path)).status_code in (200, 404)
+
+
+async def test_a_clients_key_opens_no_route_of_operators(guarded: GuardedSite) -> None:
+    walked = 0
+    for resource in all_resources(guarded.site.services):
+        if resource.route.startswith("/admin/"):
+            for method in resource.methods:
+                response = await guarded.client.request(
+                    method, resource.route.replace("{id}", "ours"), headers=bearer(guarded.key)
+                )
+                assert response.status_code == 403, f"{method} {resource.route}"
+                walked += 1
+    assert walked >= 10
 
 
 async def test_every_route_of_a_job_is_not_found_by_another_tenant(guarded: GuardedSite) -> None:
