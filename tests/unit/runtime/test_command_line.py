@@ -13,7 +13,12 @@ from coatcheck.cli.flags import flag_of
 from coatcheck.cli.main import main
 from coatcheck.settings import Settings, describe_settings
 
-COMMANDS = ("serve", "check", "openapi", "redrive", "db status", "db upgrade", "db copy", "config", "version")
+COMMANDS = (
+    *("serve", "check", "openapi", "redrive", "db status", "db upgrade", "db copy", "config", "version", "audit"),
+    *("tenants add", "tenants list", "tenants show", "tenants set", "tenants pause", "tenants resume"),
+    *("keys create", "keys list", "keys revoke", "keys rotate", "limits list", "limits set", "limits clear"),
+    *("operations list", "operations pause", "operations resume", "operations drain"),
+)
 
 
 @pytest.fixture(autouse=True)
