@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from rich.console import Console
 
-from benchmarks import accept, depth, duel, end_to_end, postgres, status
+from benchmarks import accept, depth, duel, end_to_end, postgres, postgres_depth, status
 from benchmarks.load import require_wrk
 from benchmarks.machine import facts
 from benchmarks.places import RUN
@@ -22,6 +22,7 @@ PARTS: dict[str, Callable[[Plan, Versions], list[Row]]] = {
     "end-to-end": lambda plan, _: end_to_end.measure(plan),
     "postgres": lambda plan, _: postgres.measure(plan),
     "depth": lambda plan, _: depth.measure(plan),
+    "postgres-depth": lambda plan, _: postgres_depth.measure(plan),
     "peers": duel.measure,
 }
 

@@ -22,6 +22,7 @@ from rich.progress import (
 from coatcheck.store.clock import SystemClock
 from torture import (
     database_restarts,
+    dead_rows,
     disk_errors,
     old_snapshots,
     power_cuts,
@@ -53,6 +54,7 @@ PARTS = {
     "stack-kills": Part(stack_kills.run, 1_000, "kills of the whole service"),
     "database-restarts": Part(database_restarts.run, 20_000, "jobs while the database is restarted"),
     "old-snapshots": Part(old_snapshots.run, 60, "seconds in which a stranger's transaction stays open"),
+    "dead-rows": Part(dead_rows.run, 600, "seconds of steady work on PostgreSQL"),
     "power-cuts": Part(power_cuts.run, 5_000, "losses of power"),
     "disk-errors": Part(disk_errors.run, 200, "calls that fail in four ways"),
     "simulation": Part(simulation.run, 5_000, "simulated lives"),

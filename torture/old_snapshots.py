@@ -6,35 +6,20 @@ time of a whole turn (claim, end, accept) before the transaction began, and at i
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import median
 
 import asyncpg
 
-from coatcheck.store.clock import SystemClock
-from coatcheck.stores.postgres.store import PostgresStore
 from harness.postgres_server import PostgresServer
-from harness.postgres_work import accept, claim, clock, finishing, opened
+from harness.postgres_work import opened
 from torture.outcome import Outcome, Task
+from torture.postgres_turns import JOBS_EACH_TURN, Turn, make_waiting, work
 
-JOBS_EACH_TURN = 100
-JOBS_PER_S = 300
-WAITING = 1_000
 MEASURED_PART = 1 / 6
 SHARE_MIN = 1 / 3
 """Of the rate that was possible before, what must be possible after the snapshot was held for the whole time."""
 
-CLOCK = SystemClock()
 _TAKE_SNAPSHOT = "SELECT count(*) FROM coatcheck.job"
-
-
-@dataclass(frozen=True)
-class Turn:
-    """When it began, how long its claim took, and all of it."""
-
-    began_s: float
-    claim_s: float
-    whole_s: float
 
 
 def run(task: Task) -> Outcome:
@@ -65,38 +50,17 @@ def run(task: Task) -> Outcome:
 async def _torture(server: PostgresServer, task: Task) -> tuple[list[Turn], list[Turn]]:
     dsn = await server.new_database()
     async with opened(dsn) as store:
-        await asyncio.gather(*(accept(store) for _ in range(WAITING)))
-        before = await _work(store, task.amount * MEASURED_PART)
+        await make_waiting(store)
+        before = await work(store, task.amount * MEASURED_PART)
         stranger = await asyncpg.connect(dsn)
         async with stranger.transaction(isolation="repeatable_read"):
             await stranger.fetch(_TAKE_SNAPSHOT)
             during = []
             for _ in range(task.amount):
-                during += await _work(store, 1.0)
+                during += await work(store, 1.0)
                 task.advance(1)
         await stranger.close()
     return before, during
-
-
-async def _work(store: PostgresStore, seconds: float) -> list[Turn]:
-    """Turns at a steady pace; as many as there is time for where it cannot be kept."""
-    ends_at_s = CLOCK.monotonic_s() + seconds
-    turns = []
-    while CLOCK.monotonic_s() < ends_at_s:
-        turn = await _turn(store)
-        turns.append(turn)
-        await asyncio.sleep(max(0.0, JOBS_EACH_TURN / JOBS_PER_S - turn.whole_s))
-    return turns
-
-
-async def _turn(store: PostgresStore) -> Turn:
-    began_s = CLOCK.monotonic_s()
-    claims = await claim(store, JOBS_EACH_TURN)
-    claim_s = CLOCK.monotonic_s() - began_s
-    assert len(claims) == JOBS_EACH_TURN, f"{len(claims)} jobs were claimed, and more were waiting"
-    await asyncio.gather(*(store.finish_attempt(finishing(each), clock.now()) for each in claims))
-    await asyncio.gather(*(accept(store) for _ in claims))
-    return Turn(began_s, claim_s, CLOCK.monotonic_s() - began_s)
 
 
 def _seconds(turns: Sequence[Turn]) -> float:

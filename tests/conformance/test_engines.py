@@ -29,8 +29,10 @@ from coatcheck.testing.conformance.finishing import (
 )
 from coatcheck.testing.conformance.inbox import TestInbox, TestInboxEvents, TestInboxKeys
 from coatcheck.testing.conformance.leases import TestHeartbeats, TestRescue, TestZombies
+from coatcheck.testing.conformance.operating import TestDeadLetters, TestOperating, TestSurveys
 from coatcheck.testing.conformance.outbox import TestOutbox
 from coatcheck.testing.conformance.reading import TestExpiry, TestIsolation, TestLists, TestMeasures
+from coatcheck.testing.conformance.revoking import TestQuarantine, TestRevoking
 from coatcheck.testing.conformance.transitions import TestTransitions
 from coatcheck.testing.conformance.upkeep import TestBaseline, TestOverdueSweep, TestRetention
 from coatcheck.testing.conformance.wakeups import TestWakeUps
@@ -48,6 +50,7 @@ SUITE = [
     TestClaims,
     TestConcurrency,
     TestControls,
+    TestDeadLetters,
     TestDoubleClaims,
     TestDueTimes,
     TestDurability,
@@ -67,16 +70,20 @@ SUITE = [
     TestKeys,
     TestLists,
     TestMeasures,
+    TestOperating,
     TestOtherOutcomes,
     TestOutbox,
     TestOverdue,
     TestOverdueSweep,
     TestProcessingTime,
+    TestQuarantine,
     TestRedrive,
     TestRescue,
     TestRetention,
+    TestRevoking,
     TestSpending,
     TestSuccess,
+    TestSurveys,
     TestTenants,
     TestTransitions,
     TestWakeUps,

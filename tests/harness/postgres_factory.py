@@ -40,7 +40,7 @@ class PostgresFactory:
 
     async def open_store(self, clock: ManualClock, events: bool, fault_point: FaultPoint) -> Store:
         if self._dsn is None:
-            self._dsn = await shared_server().new_database()
+            self._dsn = await shared_server().new_passing_database()
         config = PostgresConfig(
             dsn=self._dsn,
             app_name="conformance",

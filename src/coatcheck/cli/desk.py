@@ -1,8 +1,6 @@
-"""Commands that change a store without serving from it: who does it, on which store, and how it is told."""
+"""What commands of operators share: a store that is opened for them, the options of all, and values as texts."""
 
 import asyncio
-import getpass
-import socket
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Any, TypeVar
 
@@ -12,14 +10,11 @@ from coatcheck.cli.loading import load_app_here
 from coatcheck.core import durations
 from coatcheck.core.problems import FieldError
 from coatcheck.operating import open_store
-from coatcheck.operators.actor import Actor
 from coatcheck.operators.faults import invalid
 from coatcheck.runtime import Runtime
 from coatcheck.settings import Settings
 
 T = TypeVar("T")
-
-STORE_SETTINGS = ("store", "postgres_pooler")
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, as the admin API answers it.")]
 AppRef = Annotated[
@@ -42,15 +37,6 @@ def at_desk(settings: Settings, act: Callable[[Runtime], Awaitable[T]], app_ref:
             return await act(runtime)
 
     return asyncio.run(run())
-
-
-def operator() -> Actor:
-    """Whoever runs the command, by the name the machine knows them by, and the machine's."""
-    try:
-        name = getpass.getuser()
-    except (KeyError, OSError):
-        name = "unknown"
-    return Actor(f"cli:{name}", socket.gethostname())
 
 
 def seconds_of(text: str, option: str) -> float:

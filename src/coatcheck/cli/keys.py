@@ -4,8 +4,9 @@ from typing import Annotated
 
 import typer
 
-from coatcheck.cli.desk import STORE_SETTINGS, AsJson, at_desk, operator, seconds_of, text_of
+from coatcheck.cli.desk import AsJson, at_desk, seconds_of, text_of
 from coatcheck.cli.flags import with_settings
+from coatcheck.cli.operator import STORE_SETTINGS, operator
 from coatcheck.cli.printing import print_fields, print_json, print_rows
 from coatcheck.core import limits
 from coatcheck.core.job import InstantMs

@@ -6,8 +6,9 @@ from typing import Annotated
 import typer
 
 from coatcheck.admission.limit_defaults import limit_defaults
-from coatcheck.cli.desk import STORE_SETTINGS, AppRef, AsJson, at_desk, operator, text_of
+from coatcheck.cli.desk import AppRef, AsJson, at_desk, text_of
 from coatcheck.cli.flags import with_settings
+from coatcheck.cli.operator import STORE_SETTINGS, operator
 from coatcheck.cli.printing import print_fields, print_json, print_rows
 from coatcheck.core.problems import FieldError
 from coatcheck.core.quotas import ALL, EACH, LimitKey, LimitName

@@ -22,6 +22,7 @@ from coatcheck.upkeep.gauges import QueueGauges
 from coatcheck.upkeep.inbox import InboxSweep
 from coatcheck.upkeep.rescue import RescueSweep
 from coatcheck.upkeep.retention import RetentionSweep
+from coatcheck.upkeep.revocations import RevocationSweep
 
 _GAUGES_EVERY_S = 3.0
 _RETENTION_TIMES_INTERVAL = 5
@@ -115,6 +116,7 @@ def _sweeps(parts: UpkeepParts) -> Sequence[tuple[Sweep, float]]:
         *sweeps,
         (RescueSweep(store, policies, metrics, clock), min(parts.interval_s, parts.lease_s / _LOOKS_IN_A_LEASE)),
         (OverdueSweep(store, policies, metrics, clock), parts.interval_s),
+        (RevocationSweep(store, policies, metrics, clock), parts.interval_s),
         (QueueGauges(store, frozenset(policies.by_operation), metrics, clock), _GAUGES_EVERY_S),
         *((RetentionSweep(what, store, metrics, clock), retention_s) for what in Prunable),
     ]

@@ -123,6 +123,18 @@ def test_a_dump_looks_for_every_known_job(site: Site) -> None:
     assert evidence.leftovers == {"leases": 2}
 
 
+def test_a_dump_asks_again_until_it_is_answered(site: Site) -> None:
+    site.will(503)
+    for _ in range(6):
+        site.will(200, {"jobs": [], "next_cursor": None})
+    site.answers.append(None)
+    site.will(503)
+    site.will(410, {"code": "job-expired"})
+    site.client(DUMP).dump([JOB])
+    assert site.evidence.final_reads["job_1"].http_status == 410
+    assert [ask.path for ask in site.asked][-3:] == [JOB["status_url"]] * 3
+
+
 @pytest.mark.parametrize(
     ("end", "mark"),
     [(RunLog.returned, Mark.OK), (lambda run: run.raised("KeyError"), Mark.FAIL), (lambda run: None, Mark.UNKNOWN)],

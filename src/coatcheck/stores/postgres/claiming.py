@@ -27,7 +27,7 @@ from coatcheck.stores.postgres.rows import (
     columns,
     job_from_parts,
 )
-from coatcheck.stores.postgres.settling import Endings, overdue_ending
+from coatcheck.stores.postgres.settling import Endings, is_excused, overdue_ending
 from coatcheck.stores.postgres.transaction import Transaction
 
 _LOOKED_AT_MAX = 2 * limits.CLAIM_BATCH_MAX
@@ -203,7 +203,7 @@ async def _end_overdue(transaction: Transaction, asked: Asked, taken: Sequence[_
     for job in taken:
         policy = asked.request.policies.get(job.place.operation, DEFAULT_POLICY)
         ending = overdue_ending(job.fixed.deadline_at, job.waited, policy, asked.now)
-        if ending is None:
+        if ending is None or await is_excused(transaction, job.place.tenant, ending, asked.now):
             in_time.append(job)
         else:
             endings.end_job(job.place, job.fixed, ending, asked.now)

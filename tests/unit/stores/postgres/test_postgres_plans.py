@@ -38,6 +38,12 @@ SELECT 't', 'j', 't', 'o', 1, 1, 'c', '' FROM generate_series(1, 2000);
 INSERT INTO coatcheck.inbox
 SELECT 'i' || n, 't' || n % 50, 'o', '1', 5, 5, n, n, NULL, 'c', NULL, '', 'k' || n, 'a', 'f', n
 FROM generate_series(1, 2000) AS n;
+INSERT INTO coatcheck.job (
+    id, tenant, operation, operation_version, priority, max_attempts, created_at, available_at, correlation_id,
+    chain_id, updated_at, status, finished_at, expires_at, tombstone_until, error_category, dead_lettered_at
+)
+SELECT 'job_d' || n, 't', 'o', '1', 5, 5, n, n, 'c', 'c', n, 'failed', n, n, n, 'timeout', n
+FROM generate_series(1, 2000) AS n;
 ANALYZE
 """
 
@@ -100,6 +106,13 @@ SEEKS = {
     "take_from_inbox": ["inbox_by_tenant", "job_pkey", "tombstone_pkey"],
     "find_keys_in_inbox": ["inbox_by_key"],
     "read_outbox": ["outbox_pkey"],
+    "survey_jobs": ["job_pkey", "lease_pkey"],
+    "survey_tenant": ["job_by_tenant", "lease_pkey"],
+    "survey_running": ["lease_pkey"],
+    "survey_dead_letters": ["dead_letter"],
+    "next_dead_letters": ["dead_letter"],
+    "find_tenant_of": ["inbox_pkey", "job_pkey", "tombstone_pkey"],
+    "list_operations": ["job_by_tenant"],
 }
 
 
