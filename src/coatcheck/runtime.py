@@ -5,8 +5,7 @@ work and lets what runs come to its end; `stop` ends everything.
 """
 
 import sys
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from importlib import import_module
 from types import ModuleType
 from typing import Protocol
@@ -30,7 +29,6 @@ from coatcheck.completion.events.file import FileChannel
 from coatcheck.completion.relay import Relay, RelayParts
 from coatcheck.completion.watch import JobWatch
 from coatcheck.core.faults import FaultPoint, no_fault
-from coatcheck.core.job import JobRecord
 from coatcheck.execution.parts import WorkerParts, WorkerSettings
 from coatcheck.execution.runner_process import RunnerFailed
 from coatcheck.execution.worker import Worker
@@ -43,7 +41,7 @@ from coatcheck.settings import Settings
 from coatcheck.store.clock import Clock, Machine, SystemClock
 from coatcheck.store.contract import Store
 from coatcheck.store.errors import StoreRefused, StoreUnavailable
-from coatcheck.store.records import RedriveRefusal, Redriving, WakeUp, WakeUpKind
+from coatcheck.store.records import WakeUp, WakeUpKind
 from coatcheck.stores.postgres.config import PostgresConfig
 from coatcheck.stores.postgres.database_wall import DatabaseWall
 from coatcheck.stores.sqlite.clock_file import ClockFile
@@ -164,15 +162,6 @@ class Runtime:
         """End every part, the store last. What fails in one is logged and keeps none of the others from ending."""
         self.draining.begin()
         await self._end_parts()
-
-    async def redrive(self, redriving: Redriving) -> JobRecord | RedriveRefusal:
-        """Open the store just to run a failed job again.
-
-        Raises:
-            StoreRefused, StoreUnavailable: nothing was written.
-        """
-        async with _opened(self.store):
-            return await self.store.redrive_job(redriving)
 
     async def _start_roles(self) -> None:
         roles = self.settings.roles
@@ -334,15 +323,6 @@ def load_engine(name: str, part: str, product: str) -> ModuleType:
 def _tell_step(seconds: float) -> None:
     log = _log.warning if abs(seconds) >= 1 else _log.debug
     log("clock_set", seconds=round(seconds, 3))
-
-
-@asynccontextmanager
-async def _opened(store: Store) -> AsyncIterator[None]:
-    await store.open()
-    try:
-        yield
-    finally:
-        await store.close()
 
 
 class _Part(Protocol):

@@ -32,7 +32,7 @@ def admit(operation: Operation, raw_body: bytes, options: SubmissionOptions, now
     start_at = now if options.start_after is None else _start(options.start_after, now)
     deadline_at = _deadline(options, policy, start_at, now)
     priority = _priority(options.priority, policy)
-    body = _body(operation, raw_body)
+    body = check_body(operation, raw_body)
     return Admitted(
         payload=raw_body,
         admitted_at=now,
@@ -119,7 +119,7 @@ def _priority(priority: int | None, policy: Policy) -> int:
     return priority
 
 
-def _body(operation: Operation, raw_body: bytes) -> Json:
+def check_body(operation: Operation, raw_body: bytes) -> Json:
     if len(raw_body) > operation.policy.payload_bytes_max:
         raise too_large(operation.policy.payload_bytes_max)
     body = parse_body(raw_body)

@@ -63,6 +63,16 @@ OUTBOX_BATCH_MAX = 500
 PAGE_SIZE_DEFAULT = 50
 PAGE_SIZE_MAX = 200
 ATTEMPTS_LISTED_MAX = 1_000
+JOBS_SURVEYED_MAX = 5_000
+TENANT_JOBS_COUNTED_MAX = 100_000
+TENANTS_SWEPT_MAX = 100
+JOBS_PRINTED_MAX = 10_000
+
+# How fast dead letters are redriven, and what is read of a corrected payload
+REDRIVE_RATE_MIN = 0.1
+REDRIVE_RATE_MAX = 1_000.0
+REDRIVE_RATE_DEFAULT = 50.0
+PAYLOAD_READ_BYTES_MAX = 64 * 1024 * 1024 + 1
 
 # Rows of a batch when a store is copied: of most kinds, with a body each, with a result each
 COPY_ROWS_MAX = 1_000

@@ -179,6 +179,13 @@ _KINDS = (
         "Read the job at its status_url.",
     ),
     ProblemKind(
+        "job-not-failed",
+        (409,),
+        "The job has not failed",
+        "An operator asked for the job to be run again. Only a failed job is.",
+        "Read where the job stands; hand the work in again if it is wanted once more.",
+    ),
+    ProblemKind(
         "conflict",
         (409,),
         "Things are not so that this could be done",

@@ -86,6 +86,9 @@ METRICS: tuple[MetricRow, ...] = (
     _counter("dead_letters", "jobs", ("operation", "category"), "Jobs kept as dead letters, by error category."),
     _counter("rescued", "attempts", (), "Attempts taken back because their lease ran out."),
     _counter("expired", "jobs", (), "Waiting jobs ended because their deadline or queue limit passed."),
+    _counter(
+        "revoked_jobs", "jobs", ("what",), "Jobs of revoked tenants that were cancelled, asked to end, or erased."
+    ),
     _counter("inbox_promoted", "jobs", (), "Jobs handed in within a caller's transaction and moved into the queue."),
     _counter(
         "pruned",

@@ -15,7 +15,8 @@ from coatcheck.core.events import OutboxEntry
 from coatcheck.core.job import AttemptRecord, InstantMs, JobRecord
 from coatcheck.core.policy import Policies
 from coatcheck.store.clock import Clock
-from coatcheck.store.controls import ControlStore
+from coatcheck.store.controls import AuditEntry, ControlStore
+from coatcheck.store.operating import OperatingStore
 from coatcheck.store.records import (
     Beat,
     BeatAnswer,
@@ -40,6 +41,7 @@ from coatcheck.store.records import (
     Tombstone,
     WakeUp,
 )
+from coatcheck.store.revoking import RevokingStore
 from coatcheck.store.turns import TurnStore
 
 
@@ -131,10 +133,19 @@ class ReadingStore(Protocol):
 
 
 class CommandStore(Protocol):
-    """For what a client or an operator may do to a job that exists."""
+    """For what a client or an operator may do to a job that exists.
+
+    With an operator's wish comes an audit entry, which is written in the same commit if the wish changes anything.
+    """
 
     async def cancel_job(
-        self, tenant: str, job_id: str, reason: str | None, policies: Policies, now: InstantMs
+        self,
+        tenant: str,
+        job_id: str,
+        reason: str | None,
+        policies: Policies,
+        now: InstantMs,
+        entry: AuditEntry | None = None,
     ) -> CancelAnswer | Tombstone | None:
         """End a queued job at once, ask a running one to stop. None: not this tenant's job."""
         ...
@@ -143,7 +154,7 @@ class CommandStore(Protocol):
         """Replace a finished job by its tombstone. None: not this tenant's job."""
         ...
 
-    async def redrive_job(self, redriving: Redriving) -> JobRecord | RedriveRefusal:
+    async def redrive_job(self, redriving: Redriving, entry: AuditEntry | None = None) -> JobRecord | RedriveRefusal:
         """Run a failed job again as a new job of its chain; a second call answers with the same new job."""
         ...
 
@@ -196,6 +207,8 @@ class Store(
     OutboxStore,
     UpkeepStore,
     TurnStore,
+    OperatingStore,
+    RevokingStore,
     ControlStore,
     WakeUpSource,
     Protocol,

@@ -258,12 +258,16 @@ class EraseDisposition(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Redriving:
-    """A failed job to run again as a new one. Its chain, payload and priority carry over; its deadline does not."""
+    """A failed job to run again as a new one. Its chain and priority carry over, its deadline does not.
+
+    `payload` stands in the place of the old one where it is given.
+    """
 
     tenant: str
     job_id: str
     new_job_id: str
     created_at: InstantMs
+    payload: bytes | None = None
 
 
 class RedriveRefusal(StrEnum):
@@ -271,6 +275,7 @@ class RedriveRefusal(StrEnum):
 
     NOT_FOUND = "not_found"
     NOT_FAILED = "not_failed"
+    TENANT_REVOKED = "tenant_revoked"
 
 
 @dataclass(frozen=True, slots=True)
