@@ -5,7 +5,7 @@ from typing import Annotated, Any, TypeAlias
 from pydantic import BaseModel, Field
 
 from coatcheck.core import limits
-from coatcheck.setting_values import RATES, LimitsUrl, secret, setting
+from coatcheck.setting_values import DURATION, RATES, LimitsUrl, Seconds, secret, setting
 
 _RATE = f"a number a second from 0 to {limits.RATE_MAX:,}"
 _JOBS = f"a whole number from 0 to {limits.TENANT_JOBS_MAX:,}"
@@ -44,6 +44,19 @@ class AdmissionSettings(BaseModel):
         _RATE, "Jobs that all tenants together may hand in a second; more are answered 503.", 2000
     )
     submit_burst: Amount | None = _burst("Jobs that all tenants together may hand in at once after a pause.", 4000)
+    queue_depth_max: Amount | None = _limit(
+        f"a number from 0 to {limits.RATE_MAX:,}",
+        "Jobs that may wait in all queues together; more are answered 503.",
+        100_000,
+    )
+    queue_age_max_s: Seconds | None = setting(
+        None,
+        RATES,
+        f"{DURATION}; left out: unlimited",
+        "How long the oldest job that could start may have waited before new work is answered 503.",
+        "10m",
+        ge=0,
+    )
     limits_store: LimitsUrl | None = secret(
         None,
         RATES,

@@ -17,6 +17,7 @@ from coatcheck.core.policy import Policies
 from coatcheck.store.clock import Clock
 from coatcheck.store.controls import AuditEntry, ControlStore
 from coatcheck.store.operating import OperatingStore
+from coatcheck.store.queues import QueueStore
 from coatcheck.store.records import (
     Beat,
     BeatAnswer,
@@ -32,7 +33,6 @@ from coatcheck.store.records import (
     Lease,
     Promotion,
     Prunable,
-    QueueMeasure,
     RedriveRefusal,
     Redriving,
     Spending,
@@ -123,10 +123,6 @@ class ReadingStore(Protocol):
         """The starts of the tenant's job, oldest first, the running one included."""
         ...
 
-    async def measure_queues(self, now: InstantMs) -> Sequence[QueueMeasure]:
-        """One measure for each operation that has, or recently had, work."""
-        ...
-
     async def check_health(self) -> None:
         """Return if the store answers; raises StoreUnavailable otherwise."""
         ...
@@ -203,6 +199,7 @@ class Store(
     AcceptanceStore,
     ClaimStore,
     ReadingStore,
+    QueueStore,
     CommandStore,
     OutboxStore,
     UpkeepStore,
