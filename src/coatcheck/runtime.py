@@ -92,10 +92,12 @@ class Runtime:
         self.directory = Directory(self.store, self.clock, limit_defaults(settings, app))
         buckets = _or_refused(lambda: make_buckets(settings, app.name, self.clock, self.metrics))
         self._admission = make_admission(self.directory, buckets, self.store, self.clock)
-        self.acceptance = Acceptance(self.store, self.clock, self._admission.gate, self._fault_point)
+        self.acceptance = Acceptance(
+            self.store, self.clock, self._admission.gate, self._fault_point, self.directory.current_terms
+        )
         self._watch = JobWatch(self.store, self.clock)
         bounds = RetryBounds(settings.retry_after_min_s, settings.retry_after_max_s)
-        self._estimates = Estimates(self.store, self._admission.measures, self._admission.forecasts, self.clock, bounds)
+        self.estimates = Estimates(self.store, self._admission.measures, self._admission.forecasts, self.clock, bounds)
         self._start_checks = StartChecks(self.store, self.clock, self.metrics)
         self._authentication = _or_refused(
             lambda: make_authentication(settings, self.store, self.directory, self.clock)
@@ -140,7 +142,7 @@ class Runtime:
                 store=self.store,
                 acceptance=self.acceptance,
                 watch=self._watch,
-                estimates=self._estimates,
+                estimates=self.estimates,
                 start_checks=self._start_checks,
                 metrics=self.metrics,
                 settings=self.settings,
@@ -170,6 +172,7 @@ class Runtime:
             await self._authentication.start()
         if "upkeep" in roles:
             self._upkeep = Upkeep(self._upkeep_parts())
+            self.directory.on_change(self._upkeep.look_at_turns)
             self._upkeep.start()
         if "relay" in roles and self.settings.events_path is not None:
             channel = FileChannel(self.settings.events_path, self.app.name)
@@ -246,6 +249,7 @@ class Runtime:
             interval_s=self.settings.upkeep_interval_s,
             lease_s=self.settings.lease_s,
             inbox_interval_s=self.settings.inbox_interval_s,
+            terms=self.directory.current_terms,
         )
 
     def _worker_parts(self) -> WorkerParts:

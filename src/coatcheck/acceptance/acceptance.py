@@ -1,6 +1,6 @@
 """The one commit between a valid submission and its 202. Nothing else calls the store's accept_job and hand_in."""
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from coatcheck.acceptance.random_bits import RandomBits
@@ -10,6 +10,7 @@ from coatcheck.admission.options import Admitted
 from coatcheck.app import Operation
 from coatcheck.core.faults import FaultPoint, no_fault
 from coatcheck.core.ids import IdSequence
+from coatcheck.core.terms import ANY_TERMS, Terms
 from coatcheck.store.clock import Clock
 from coatcheck.store.contract import AcceptanceStore
 from coatcheck.store.inbox import InboxStore
@@ -17,13 +18,21 @@ from coatcheck.store.records import Accepted, Disposition, Submission
 
 
 class Acceptance:
-    """Lets admitted submissions through the gate, gives them their ids and stores them."""
+    """Lets admitted submissions through the gate and stores them under ids of their own, by the terms of the moment."""
 
-    def __init__(self, store: AcceptanceStore, clock: Clock, gate: Gate, fault_point: FaultPoint = no_fault) -> None:
+    def __init__(
+        self,
+        store: AcceptanceStore,
+        clock: Clock,
+        gate: Gate,
+        fault_point: FaultPoint = no_fault,
+        terms: Callable[[], Terms] = lambda: ANY_TERMS,
+    ) -> None:
         self._store = store
         self._clock = clock
         self._gate = gate
         self._fault_point = fault_point
+        self._terms = terms
         self._ids = IdSequence()
         self._random = RandomBits()
 
@@ -57,7 +66,8 @@ class Acceptance:
     def _submission(self, operation: Operation, admitted: Admitted, tenant: str) -> Submission:
         now_us = self._clock.now_us()
         job_id = self._ids.next_id(now_us, self._random.next_bits())
-        return submission_of(operation, admitted, tenant, job_id, now_us)
+        limits = self._terms().queued(tenant, operation.name)
+        return submission_of(operation, admitted, tenant, job_id, now_us, limits)
 
 
 async def _used(passage: Passage, writing: Awaitable[Disposition]) -> Disposition:

@@ -70,7 +70,15 @@ class Estimates:
 
     def retry_after_s(self, job: JobRecord, now: InstantMs) -> int:
         """Whole seconds after which a client should ask for this job again: clamped, spread by ±20 %."""
-        wait_s = expected_wait_s(job, self._measures.of(job.operation), now)
+        return self._advice_s(expected_wait_s(job, self._measures.of(job.operation), now))
+
+    def room_after_s(self, operation: str, jobs: float) -> int:
+        """Whole seconds in which `jobs` more of an operation are likely to have started: advice as the other."""
+        measure = self._measures.of(operation)
+        running = max(measure.running, 1) if measure is not None else 1
+        return self._advice_s(jobs * _run_s(measure) / running)
+
+    def _advice_s(self, wait_s: float) -> int:
         spread_s = wait_s * (1 - _JITTER + 2 * _JITTER * self._share())
         return max(self._bounds.min_s, round(min(self._bounds.max_s, spread_s)))
 
@@ -108,7 +116,7 @@ class Estimates:
 
 def expected_wait_s(job: JobRecord, measure: QueueMeasure | None, now: InstantMs) -> float:
     """Seconds until the job is likely to have got further; `measure` is that of its operation, if there is one."""
-    run_s = measure.recent_run_s if measure is not None and measure.recent_run_s is not None else _RUN_UNKNOWN_S
+    run_s = _run_s(measure)
     if job.status is not Status.QUEUED:
         return min(_running_s(job, run_s, now), _CANCEL_S) if job.cancel_requested else _running_s(job, run_s, now)
     if job.available_at > now:
@@ -116,6 +124,10 @@ def expected_wait_s(job: JobRecord, measure: QueueMeasure | None, now: InstantMs
     if measure is None:
         return run_s
     return measure.ready * run_s / max(measure.running, 1) + run_s
+
+
+def _run_s(measure: QueueMeasure | None) -> float:
+    return _RUN_UNKNOWN_S if measure is None or measure.recent_run_s is None else measure.recent_run_s
 
 
 def _running_s(job: JobRecord, run_s: float, now: InstantMs) -> float:

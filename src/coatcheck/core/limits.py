@@ -51,6 +51,9 @@ SPENT_MILLIONTHS_MAX = 10**17
 SPENDING_KEPT_S = 90 * 24 * 3600
 CONTENT_TYPE_CHARS_MAX = 128
 
+# The largest limit on a tenant's jobs that can be set: they are counted where it holds
+TENANT_JOBS_MAX = 1_000_000
+
 # What one call of the store may touch
 COMMIT_BATCH_MAX = 512
 COMMIT_QUEUE_MAX = 20_000

@@ -42,13 +42,17 @@ from coatcheck.store.records import (
     WakeUp,
 )
 from coatcheck.store.revoking import RevokingStore
+from coatcheck.store.turns import TurnStore
 
 
 class AcceptanceStore(Protocol):
     """For acceptance: the one commit before a 202."""
 
     async def accept_job(self, submission: Submission) -> Disposition:
-        """Store a new job with its key, or find the job its key stands for. Nothing is written unless Accepted."""
+        """Store a new job with its key, or find the job its key stands for. Nothing is written unless Accepted.
+
+        Queued jobs are counted in the same commit, where the submission has limits: never more are accepted.
+        """
         ...
 
 
@@ -56,7 +60,11 @@ class ClaimStore(Protocol):
     """For execution: taking jobs, keeping them, ending their attempts."""
 
     async def claim_ready(self, request: ClaimRequest, now: InstantMs) -> Claims:
-        """Lease the next jobs in fair order, making due ones ready first. Overdue jobs end failed and never start."""
+        """Lease the next jobs in fair order, making due ones ready first. Overdue jobs end failed and never start.
+
+        Running jobs are counted in the same commit, where a tenant has a limit: never more start. A turn in which no
+        job may start is held: it leaves the order until a job of its tenant ends, or `restore_turns` looks at it.
+        """
         ...
 
     async def extend_leases(self, beats: Sequence[Beat], now: InstantMs) -> Sequence[BeatAnswer]:
@@ -195,6 +203,7 @@ class Store(
     CommandStore,
     OutboxStore,
     UpkeepStore,
+    TurnStore,
     OperatingStore,
     RevokingStore,
     ControlStore,

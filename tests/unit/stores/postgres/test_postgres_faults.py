@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from coatcheck.core.states import Status
+from coatcheck.core.terms import ANY_TERMS
 from coatcheck.store.errors import StoreError, StoreUnavailable
 from coatcheck.store.records import (
     Accepted,
@@ -71,7 +72,7 @@ async def verbs(store: PostgresStore) -> dict[str, Callable[[], Awaitable[object
         "read_outbox": lambda: store.read_outbox(5),
         "remove_relayed": lambda: store.remove_relayed([1]),
         "promote_due": lambda: store.promote_due(now, 5),
-        "promote_inbox": lambda: store.promote_inbox(POLICIES, now, 5),
+        "promote_inbox": lambda: store.promote_inbox(POLICIES, ANY_TERMS, now, 5),
         "rescue_leases": lambda: store.rescue_leases(POLICIES, now, 5),
         "expire_overdue": lambda: store.expire_overdue(POLICIES, now, 5),
         "prune_expired": lambda: store.prune_expired(Prunable.JOBS, now, 5),
