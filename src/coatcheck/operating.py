@@ -2,13 +2,15 @@
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import msgspec
 
-from coatcheck.runtime import fault_point_of, load_engine
+from coatcheck.app import App
+from coatcheck.runtime import Runtime, fault_point_of, load_engine
 from coatcheck.setting_values import sqlite_path, store_name
 from coatcheck.settings import Settings
 from coatcheck.store.database import StoreDatabase
@@ -17,6 +19,7 @@ from coatcheck.store.errors import StoreRefused
 from coatcheck.stores.sqlite.database import SqliteDatabase
 
 DIGEST_BYTES = 16
+NO_APP_REF = "-"
 
 OnRows: TypeAlias = Callable[[Kind, int], None]
 """Told of each batch that was written or read back: its kind and its rows."""
@@ -37,6 +40,28 @@ def open_database(settings: Settings) -> StoreDatabase:
         settings.store, is_pooled, fault_point
     )
     return database
+
+
+@asynccontextmanager
+async def open_store(settings: Settings, app: App | None = None) -> AsyncIterator[Runtime]:
+    """A runtime with nothing but its store open, for whichever app owns that where none is given.
+
+    Raises:
+        StoreRefused: there is no store, or it must not be used.
+        StoreUnavailable: it cannot be reached.
+        StartRefused: its driver is not installed.
+    """
+    if app is None:
+        owner = (await open_database(settings).read_schema()).app
+        if owner is None:
+            raise StoreRefused(f"There is no store at {settings.store_name}.")
+        app = App(owner)
+    runtime = Runtime(app, settings, NO_APP_REF)
+    await runtime.store.open()
+    try:
+        yield runtime
+    finally:
+        await runtime.store.close()
 
 
 @dataclass(frozen=True, slots=True)

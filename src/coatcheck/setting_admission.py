@@ -7,7 +7,7 @@ from pydantic_settings import NoDecode
 
 from coatcheck.core import limits
 from coatcheck.core.costs import Budget, declared_budgets
-from coatcheck.setting_values import RATES, LimitsUrl, listed, secret, setting
+from coatcheck.setting_values import DURATION, RATES, LimitsUrl, Seconds, listed, secret, setting
 
 _RATE = f"a number a second from 0 to {limits.RATE_MAX:,}"
 _JOBS = f"a whole number from 0 to {limits.TENANT_JOBS_MAX:,}"
@@ -61,6 +61,19 @@ class AdmissionSettings(BaseModel):
         "What each tenant's jobs may cost in each window, by kind; more are answered 429 budget-exceeded. Windows"
         " follow each other from 1970-01-01T00:00:00Z on.",
         "10000 tokens / 1d, 500 calls / 1h",
+    )
+    queue_depth_max: Amount | None = _limit(
+        f"a number from 0 to {limits.RATE_MAX:,}",
+        "Jobs that may wait in all queues together; more are answered 503.",
+        100_000,
+    )
+    queue_age_max_s: Seconds | None = setting(
+        None,
+        RATES,
+        f"{DURATION}; left out: unlimited",
+        "How long the oldest job that could start may have waited before new work is answered 503.",
+        "10m",
+        ge=0,
     )
     limits_store: LimitsUrl | None = secret(
         None,

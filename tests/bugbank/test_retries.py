@@ -14,7 +14,7 @@ from coatcheck.core.states import Status
 from coatcheck.testing.conformance.world import DONE, FLAKY, World, let_leases_run_out
 from contract.conftest import Connect, Serve
 from harness.http import Client, JsonObject
-from harness.server import APP, FRAGILE, Server, server_environment
+from harness.server import FRAGILE, Server, server_environment
 from harness.stage import Stage
 
 from .shop import HERD_BACKOFF_S
@@ -68,7 +68,16 @@ def test_bb_023_a_crash_at_the_retry_loses_nothing(serve: Serve, connect: Connec
 
 def redrive(server: Server, job: JsonObject) -> str:
     """Run a failed job again as an operator would; returns the new job's id."""
-    command = [sys.executable, "-m", "coatcheck", "redrive", APP, job["id"], "--store", f"sqlite:///{server.store}"]
+    command = [
+        sys.executable,
+        "-m",
+        "coatcheck",
+        "dead-letters",
+        "redrive",
+        job["id"],
+        "--store",
+        f"sqlite:///{server.store}",
+    ]
     ended = subprocess.run(command, env=server_environment(), capture_output=True, text=True, check=True, timeout=60)
     return ended.stdout.strip()
 

@@ -30,6 +30,7 @@ from coatcheck.testing.conformance.finishing import (
 )
 from coatcheck.testing.conformance.inbox import TestInbox, TestInboxEvents, TestInboxKeys
 from coatcheck.testing.conformance.leases import TestHeartbeats, TestRescue, TestZombies
+from coatcheck.testing.conformance.operating import TestDeadLetters, TestOperating, TestSurveys
 from coatcheck.testing.conformance.outbox import TestOutbox
 from coatcheck.testing.conformance.queue_limits import (
     TestQueueLimits,
@@ -38,6 +39,7 @@ from coatcheck.testing.conformance.queue_limits import (
     TestQueueLimitsTogether,
 )
 from coatcheck.testing.conformance.reading import TestExpiry, TestIsolation, TestLists, TestMeasures
+from coatcheck.testing.conformance.revoking import TestQuarantine, TestRevoking
 from coatcheck.testing.conformance.start_limits import (
     TestHeldTurns,
     TestShares,
@@ -64,6 +66,7 @@ SUITE = [
     TestClaims,
     TestConcurrency,
     TestControls,
+    TestDeadLetters,
     TestDoubleClaims,
     TestDueTimes,
     TestDurability,
@@ -85,11 +88,13 @@ SUITE = [
     TestKeys,
     TestLists,
     TestMeasures,
+    TestOperating,
     TestOtherOutcomes,
     TestOutbox,
     TestOverdue,
     TestOverdueSweep,
     TestProcessingTime,
+    TestQuarantine,
     TestQueueLimits,
     TestQueueLimitsAndKeys,
     TestQueueLimitsInInbox,
@@ -97,12 +102,14 @@ SUITE = [
     TestRedrive,
     TestRescue,
     TestRetention,
+    TestRevoking,
     TestShares,
     TestSpending,
     TestSpendingLists,
     TestStartLimits,
     TestStartLimitsTogether,
     TestSuccess,
+    TestSurveys,
     TestTenants,
     TestTransitions,
     TestWakeUps,

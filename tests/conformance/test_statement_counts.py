@@ -306,6 +306,11 @@ def _prune(what: Prunable, after_s: float) -> Callable[[World], Awaitable[Verb]]
     return prepare
 
 
+async def _count_ahead(world: World) -> Verb:
+    job = await world.accept()
+    return lambda: world.store.count_ahead(job, 10)
+
+
 async def _measure(world: World) -> Verb:
     await world.accept()
     return lambda: world.store.measure_queues(world.now)
@@ -368,7 +373,8 @@ COSTS: dict[str, tuple[Callable[[World], Awaitable[Verb]], Cost, Cost]] = {
     "prune a job": (_prune(Prunable.JOBS, _KEPT_S), (7, 5), (7, 5)),
     "prune a tombstone": (_prune(Prunable.TOMBSTONES, _KEPT_S + POLICY.retention.tombstone_s), (1, 1), (1, 1)),
     "prune a key": (_prune(Prunable.KEYS, 10), (1, 1), (1, 1)),
-    "measure queues": (_measure, (5, 0), (5, 0)),
+    "measure queues": (_measure, (6, 0), (6, 0)),
+    "count ahead": (_count_ahead, (1, 0), (1, 0)),
     "check health": (_check_health, (1, 0), (1, 0)),
     "read the outbox": (_read_outbox, (1, 0), (1, 0)),
 }

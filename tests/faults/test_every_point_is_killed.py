@@ -7,6 +7,7 @@ from faults.places import ENGINES, LACKS
 from faults.points import passes, points_of_all, points_of_engine
 from faults.test_kills_at_commands import POINTS
 from faults.test_kills_at_inbox import PROMOTED
+from faults.test_kills_at_revocations import HALF
 
 HAND_OFFS = frozenset(
     {"request-read", "key-reserved", "before-commit", "committed-before-mark", "after-commit-before-response"}
@@ -15,13 +16,14 @@ HAND_OFFS = frozenset(
     | {"complete-after-commit", "retry-scheduled", "dead-lettered", "cancel-stored", "reap-selected", "reap-updated"}
     | {"outbox-written", "outbox-sent-before-mark", "purge-half", "tombstone-written", "redrive-half"}
     | {"response-half-sent", "migration-step", "wal-checkpoint", "inbox-promoted"}
+    | {"revocation-half"}
 )
 """Where work passes from one hand to the next: each has a point, whatever the code looks like."""
 
 
 def test_every_fault_point_has_a_kill() -> None:
     points = {name for name, _ in passes()}
-    killed = {kill.point for kill in KILLS} | {*POINTS, PROMOTED}
+    killed = {kill.point for kill in KILLS} | {*POINTS, PROMOTED, HALF}
     assert sorted(points - killed) == [], "no test kills a process there"
     assert sorted(killed - points) == [], "gone from the code"
 
@@ -48,5 +50,5 @@ def test_every_engine_says_which_points_it_lacks(engine: str) -> None:
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_every_point_of_an_engine_is_killed_on_it(engine: str) -> None:
-    killed = {kill.point for kill in kills_on(engine)} | {*POINTS, PROMOTED}
+    killed = {kill.point for kill in kills_on(engine)} | {*POINTS, PROMOTED, HALF}
     assert sorted(points_of_engine(engine) - killed) == []

@@ -7,7 +7,7 @@ import pytest
 
 from faults.kills import ALL
 from faults.places import ENGINES, MakePlace
-from faults.scene import APP, opened_scene
+from faults.scene import opened_scene
 from faults.test_kills import finish
 
 MIGRATION = "migration-step"
@@ -35,7 +35,7 @@ def test_a_redrive_killed_half_way_has_not_happened(make_place: MakePlace, tmp_p
         order = scene.order("work", "effect-fail")
         scene.until(order, "failed")
         assert order.job is not None
-        redrive = ("redrive", APP, order.job["id"])
+        redrive = ("dead-letters", "redrive", order.job["id"])
         assert scene.run_command(*redrive, crash_at=f"{REDRIVE}:1").returncode == -signal.SIGKILL
         before = scene.client.read(order.job)
         assert before is not None

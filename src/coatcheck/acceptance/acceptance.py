@@ -5,9 +5,8 @@ from typing import Any
 
 from coatcheck.acceptance.random_bits import RandomBits
 from coatcheck.acceptance.submissions import submission_of
-from coatcheck.admission.gate import Gate
+from coatcheck.admission.gate import Gate, Passage
 from coatcheck.admission.options import Admitted
-from coatcheck.admission.rates import Permit
 from coatcheck.app import Operation
 from coatcheck.core.faults import FaultPoint, no_fault
 from coatcheck.core.ids import IdSequence
@@ -44,8 +43,8 @@ class Acceptance:
             Refused: a limit holds; nothing was written and nothing used up.
             StoreUnavailable: nothing was written.
         """
-        permit = await self._gate.enter(operation, admitted, tenant)
-        disposition = await _used(permit, self._store.accept_job(self._submission(operation, admitted, tenant)))
+        passage = await self._gate.enter(operation, admitted, tenant)
+        disposition = await _used(passage, self._store.accept_job(self._submission(operation, admitted, tenant)))
         self._fault_point("after-commit-before-response")
         return disposition
 
@@ -61,8 +60,8 @@ class Acceptance:
         store = self._store
         if not isinstance(store, InboxStore):
             raise ValueError("connection was given, but only a store on PostgreSQL takes work in your own transaction.")
-        permit = await self._gate.enter(operation, admitted, tenant)
-        return await _used(permit, store.hand_in(connection, self._submission(operation, admitted, tenant)))
+        passage = await self._gate.enter(operation, admitted, tenant)
+        return await _used(passage, store.hand_in(connection, self._submission(operation, admitted, tenant)))
 
     def _submission(self, operation: Operation, admitted: Admitted, tenant: str) -> Submission:
         now_us = self._clock.now_us()
@@ -70,16 +69,16 @@ class Acceptance:
         return submission_of(operation, admitted, tenant, job_id, now_us, self._terms())
 
 
-async def _used(permit: Permit | None, writing: Awaitable[Disposition]) -> Disposition:
+async def _used(passage: Passage, writing: Awaitable[Disposition]) -> Disposition:
     """What the store makes of a submission; only a new job uses up what was taken for it."""
-    if permit is None:
-        return await writing
+    # After a cancellation the commit may still be on its way.
+    is_accepted = True
     try:
         disposition = await writing
+        is_accepted = isinstance(disposition, Accepted)
     except Exception:
-        # Not after a cancellation: the commit may still be on its way.
-        permit.give_back()
+        is_accepted = False
         raise
-    if not isinstance(disposition, Accepted):
-        permit.give_back()
+    finally:
+        passage.settle(is_accepted)
     return disposition

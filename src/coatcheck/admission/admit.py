@@ -35,7 +35,7 @@ def admit(operation: Operation, raw_body: bytes, options: SubmissionOptions, now
     start_at = now if options.start_after is None else _start(options.start_after, now)
     deadline_at = _deadline(options, policy, start_at, now)
     priority = _priority(options.priority, policy)
-    body, request = _body(operation, raw_body)
+    body, request = check_body(operation, raw_body)
     return Admitted(
         payload=raw_body,
         admitted_at=now,
@@ -123,8 +123,8 @@ def _priority(priority: int | None, policy: Policy) -> int:
     return priority
 
 
-def _body(operation: Operation, raw_body: bytes) -> tuple[Json, Any]:
-    """The body as JSON, and as the operation's own type."""
+def check_body(operation: Operation, raw_body: bytes) -> tuple[Json, Any]:
+    """The body as JSON, and as the operation's own type. Raises as `admit` does."""
     if len(raw_body) > operation.policy.payload_bytes_max:
         raise too_large(operation.policy.payload_bytes_max)
     body = parse_body(raw_body)

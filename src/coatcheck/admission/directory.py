@@ -72,6 +72,8 @@ class Directory:
 
     def current_terms(self) -> Terms:
         """What holds for tenants at this moment; it stays as it is, and the next moment may have others."""
+        if self._terms.book is not self.book:
+            self._terms = Terms(self.controls, self.book, self._windows)
         return self._terms
 
     def tenant(self, name: str) -> TenantControl:
@@ -118,6 +120,5 @@ class Directory:
     def _set(self, controls: Controls) -> None:
         self.controls = controls
         self.book = LimitBook(self._defaults, controls.overrides)
-        self._terms = Terms(self.controls, self.book, self._windows)
         for callback in self._watchers:
             callback()

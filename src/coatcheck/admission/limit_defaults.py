@@ -17,6 +17,8 @@ def limit_defaults(settings: Settings, app: App) -> dict[LimitKey, float | None]
         (LimitName.RUNNING, EACH, ALL): settings.tenant_running_max,
         (LimitName.SUBMIT_RATE, ALL, ALL): settings.submit_rate,
         (LimitName.SUBMIT_BURST, ALL, ALL): settings.submit_burst,
+        (LimitName.QUEUED, ALL, ALL): settings.queue_depth_max,
+        (LimitName.AGE_S, ALL, ALL): settings.queue_age_max_s,
     }
     defaults |= {(BUDGET + budget.kind, EACH, ALL): budget.units for budget in settings.budgets}
     for operation in app.operations.values():
@@ -29,5 +31,7 @@ def limit_defaults(settings: Settings, app: App) -> dict[LimitKey, float | None]
             (LimitName.RUNNING, EACH, operation.name): policy.tenant_running_max,
             (LimitName.SUBMIT_RATE, ALL, operation.name): policy.submit_rate,
             (LimitName.SUBMIT_BURST, ALL, operation.name): policy.submit_burst,
+            (LimitName.QUEUED, ALL, operation.name): policy.queue_depth_max,
+            (LimitName.AGE_S, ALL, operation.name): policy.queue_age_max_s,
         }
     return defaults

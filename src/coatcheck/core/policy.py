@@ -61,6 +61,8 @@ class Policy:
     tenant_submit_burst: float | None = None
     submit_rate: float | None = None
     submit_burst: float | None = None
+    queue_depth_max: int | None = None
+    queue_age_max_s: float | None = None
 
     def names_kind(self, kind: str) -> bool:
         """Whether units of this kind are spoken of in the declaration."""

@@ -179,6 +179,13 @@ _KINDS = (
         "Read the job at its status_url.",
     ),
     ProblemKind(
+        "job-not-failed",
+        (409,),
+        "The job has not failed",
+        "An operator asked for the job to be run again. Only a failed job is.",
+        "Read where the job stands; hand the work in again if it is wanted once more.",
+    ),
+    ProblemKind(
         "conflict",
         (409,),
         "Things are not so that this could be done",
@@ -282,7 +289,8 @@ _KINDS = (
         "saturated",
         (503,),
         "The service has no room for this now",
-        "All tenants together hand in work, or read jobs, faster than the service allows; or as many live streams are "
+        "The queue is as deep or as old as it may be, or so long that the job could not start in time; or all tenants "
+        "together hand in work, or read jobs, faster than the service allows; or as many live streams are "
         "open as this server holds; or the bodies and results of other requests take all the memory it has for them. "
         "Nothing was accepted.",
         "Wait as long as Retry-After says and send the request again; a job can be read without a stream.",

@@ -44,7 +44,7 @@ class Starts:
         """Whether no job may start in this turn, whoever claims. Only where its limits were counted."""
         operation, tenant = turn
         limits = self._limits(operation, tenant)
-        return not self._terms.tenant(tenant).may_start or self._running.met(tenant, limits) is not None
+        return not self._terms.tenant(tenant).may_start_in(operation) or self._running.met(tenant, limits) is not None
 
     def may_start(self, turn: Turn) -> bool:
         """Whether one more job may start in this turn with this worker."""

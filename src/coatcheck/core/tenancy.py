@@ -34,12 +34,16 @@ class OperationMode(StrEnum):
 
 
 class TenantControl(Struct, frozen=True):
-    """What is not as usual with a tenant. `weight` is its share of the turns beside tenants of weight 1."""
+    """What is not as usual with a tenant. `weight` is its share of the turns beside tenants of weight 1.
+
+    `by_operation` holds policies that stand in the place of `revocation` in single operations.
+    """
 
     name: str
     weight: float = 1.0
     is_paused: bool = False
     revocation: Revocation | None = None
+    by_operation: Mapping[str, Revocation] = {}
 
     @property
     def may_submit(self) -> bool:
@@ -53,8 +57,17 @@ class TenantControl(Struct, frozen=True):
 
     @property
     def may_start(self) -> bool:
-        """Whether jobs that wait may start."""
-        return not self.is_paused and self.revocation in (None, Revocation.FINISH)
+        """Whether jobs that wait may start, whatever their operation."""
+        policies = (self.revocation, *self.by_operation.values())
+        return not self.is_paused and all(policy in (None, Revocation.FINISH) for policy in policies)
+
+    def may_start_in(self, operation: str) -> bool:
+        """Whether jobs of an operation that wait may start."""
+        return not self.is_paused and self.revocation_in(operation) in (None, Revocation.FINISH)
+
+    def revocation_in(self, operation: str) -> Revocation | None:
+        """What becomes of the tenant's jobs in an operation."""
+        return None if self.revocation is None else self.by_operation.get(operation, self.revocation)
 
 
 class LimitOverride(Struct, frozen=True):

@@ -82,9 +82,16 @@ class Submit:
         took_s = self._clock.monotonic_s() - began_s
         series = self._series(operation.name)
         (series.replayed if is_replayed else series.accepted).add()
+        if not is_replayed:
+            self._note_estimate(job)
         series.acceptance_seconds.observe(took_s)
         self._tell_rates(exchange, operation)
         await self._answer(exchange, job, is_replayed, took_s)
+
+    def _note_estimate(self, job: JobRecord) -> None:
+        estimate = self._services.estimates.start_of(job)
+        if estimate is not None:
+            self._services.start_checks.note(job, estimate)
 
     def _tell_rates(self, exchange: Exchange, operation: Operation) -> None:
         rates = self._services.rates

@@ -70,6 +70,9 @@ METRICS: tuple[MetricRow, ...] = (
     _counter("reads_refused", "requests", ("route",), "Reads of jobs refused because they came too fast."),
     _gauge("shared_limits_away", "yes or no", (), "1 while limits_store is away and this process counts for itself."),
     _counter("limits_decided_locally", "requests", (), "Rates decided without limits_store while it was away."),
+    _counter(
+        "estimated_starts", "jobs", ("operation", "held"), "Jobs looked up: had they started within the 95 % bound?"
+    ),
     _gauge("ready_jobs", "jobs", ("operation",), "Queued jobs that could start now."),
     _gauge("scheduled_jobs", "jobs", ("operation",), "Queued jobs that wait for their time."),
     _gauge("running_jobs", "jobs", ("operation",), "Jobs that run."),
@@ -88,6 +91,9 @@ METRICS: tuple[MetricRow, ...] = (
     _counter("dead_letters", "jobs", ("operation", "category"), "Jobs kept as dead letters, by error category."),
     _counter("rescued", "attempts", (), "Attempts taken back because their lease ran out."),
     _counter("expired", "jobs", (), "Waiting jobs ended because their deadline or queue limit passed."),
+    _counter(
+        "revoked_jobs", "jobs", ("what",), "Jobs of revoked tenants that were cancelled, asked to end, or erased."
+    ),
     _counter("inbox_promoted", "jobs", (), "Jobs handed in within a caller's transaction and moved into the queue."),
     _counter(
         "pruned",

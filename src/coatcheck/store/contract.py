@@ -15,8 +15,10 @@ from coatcheck.core.events import OutboxEntry
 from coatcheck.core.job import AttemptRecord, InstantMs, JobRecord
 from coatcheck.core.policy import Policies
 from coatcheck.store.clock import Clock
-from coatcheck.store.controls import ControlStore
+from coatcheck.store.controls import AuditEntry, ControlStore
 from coatcheck.store.costs import CostStore
+from coatcheck.store.operating import OperatingStore
+from coatcheck.store.queues import QueueStore
 from coatcheck.store.records import (
     Beat,
     BeatAnswer,
@@ -32,7 +34,6 @@ from coatcheck.store.records import (
     Lease,
     Promotion,
     Prunable,
-    QueueMeasure,
     RedriveRefusal,
     Redriving,
     Spending,
@@ -41,6 +42,7 @@ from coatcheck.store.records import (
     Tombstone,
     WakeUp,
 )
+from coatcheck.store.revoking import RevokingStore
 from coatcheck.store.turns import TurnStore
 
 
@@ -123,20 +125,25 @@ class ReadingStore(Protocol):
         """The starts of the tenant's job, oldest first, the running one included."""
         ...
 
-    async def measure_queues(self, now: InstantMs) -> Sequence[QueueMeasure]:
-        """One measure for each operation that has, or recently had, work."""
-        ...
-
     async def check_health(self) -> None:
         """Return if the store answers; raises StoreUnavailable otherwise."""
         ...
 
 
 class CommandStore(Protocol):
-    """For what a client or an operator may do to a job that exists."""
+    """For what a client or an operator may do to a job that exists.
+
+    With an operator's wish comes an audit entry, which is written in the same commit if the wish changes anything.
+    """
 
     async def cancel_job(
-        self, tenant: str, job_id: str, reason: str | None, policies: Policies, now: InstantMs
+        self,
+        tenant: str,
+        job_id: str,
+        reason: str | None,
+        policies: Policies,
+        now: InstantMs,
+        entry: AuditEntry | None = None,
     ) -> CancelAnswer | Tombstone | None:
         """End a queued job at once, ask a running one to stop. None: not this tenant's job."""
         ...
@@ -145,7 +152,7 @@ class CommandStore(Protocol):
         """Replace a finished job by its tombstone. None: not this tenant's job."""
         ...
 
-    async def redrive_job(self, redriving: Redriving) -> JobRecord | RedriveRefusal:
+    async def redrive_job(self, redriving: Redriving, entry: AuditEntry | None = None) -> JobRecord | RedriveRefusal:
         """Run a failed job again as a new job of its chain; a second call answers with the same new job."""
         ...
 
@@ -194,10 +201,13 @@ class Store(
     AcceptanceStore,
     ClaimStore,
     ReadingStore,
+    QueueStore,
     CommandStore,
     OutboxStore,
     UpkeepStore,
     TurnStore,
+    OperatingStore,
+    RevokingStore,
     ControlStore,
     CostStore,
     WakeUpSource,

@@ -15,7 +15,11 @@ from coatcheck.core.tenancy import Controls, LimitOverride, OperationMode, Revoc
 
 
 class Tenant(Struct, frozen=True):
-    """An account. `revocation_done_at` is when nothing was left to do of its revocation."""
+    """An account. `revocation_done_at` is when nothing was left to do of its revocation.
+
+    `by_operation`: policies that stand in the place of `revocation` in single operations. `restored_at`: when it was
+    last restored; its jobs' queue limits count from then.
+    """
 
     name: str
     created_at: InstantMs
@@ -24,6 +28,8 @@ class Tenant(Struct, frozen=True):
     revocation: Revocation | None = None
     revoked_at: InstantMs | None = None
     revocation_done_at: InstantMs | None = None
+    by_operation: Mapping[str, Revocation] = {}
+    restored_at: InstantMs | None = None
 
 
 class ApiKey(Struct, frozen=True):
@@ -78,17 +84,22 @@ class SetTenant(Struct, frozen=True):
 
 
 class RevokeTenant(Struct, frozen=True):
-    """Begin a revocation, or take a stricter one. Nothing to change: no such tenant, or as strict already."""
+    """Begin a revocation, or take a stricter one. Nothing to change: no such tenant, or as strict already.
+
+    `by_operation`: what holds in single operations instead.
+    """
 
     name: str
     policy: Revocation
     at: InstantMs
+    by_operation: Mapping[str, Revocation] = {}
 
 
 class RestoreTenant(Struct, frozen=True):
     """Undo `finish` or `quarantine`. Nothing to change: not revoked, or past undoing."""
 
     name: str
+    at: InstantMs
 
 
 class AddKey(Struct, frozen=True):

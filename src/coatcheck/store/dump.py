@@ -82,7 +82,10 @@ COLUMNS: Mapping[Kind, Sequence[str]] = {
     Kind.JOB_COST: ("job_id", "kind", "charged", "spent", "attempt", "number", "window_ms", "window_at"),
     Kind.SPENDING: ("tenant", "kind", "window_ms", "window_at", "operation", "charged", "spent"),
     Kind.OUTBOX: ("seq", "type", "job_id", "tenant", "operation", "version", "occurred_at", "correlation_id", "data"),
-    Kind.TENANT: ("name", "created_at", "weight", "is_paused", "revocation", "revoked_at", "revocation_done_at"),
+    Kind.TENANT: (
+        *("name", "created_at", "weight", "is_paused", "revocation", "revoked_at", "revocation_done_at"),
+        *("by_operation", "restored_at"),
+    ),
     Kind.API_KEY: (
         *("key_id", "tenant", "digest", "scopes", "label", "created_at", "expires_at", "revoked_at", "last_used_at"),
     ),

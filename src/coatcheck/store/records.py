@@ -267,12 +267,16 @@ class EraseDisposition(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Redriving:
-    """A failed job to run again as a new one. Its chain, payload and priority carry over; its deadline does not."""
+    """A failed job to run again as a new one. Its chain and priority carry over, its deadline does not.
+
+    `payload` stands in the place of the old one where it is given.
+    """
 
     tenant: str
     job_id: str
     new_job_id: str
     created_at: InstantMs
+    payload: bytes | None = None
 
 
 class RedriveRefusal(StrEnum):
@@ -280,11 +284,29 @@ class RedriveRefusal(StrEnum):
 
     NOT_FOUND = "not_found"
     NOT_FAILED = "not_failed"
+    TENANT_REVOKED = "tenant_revoked"
+
+
+class TenantQueue(Struct, frozen=True):
+    """A tenant's ready jobs in one operation: how many, and when the first and the last in line were created.
+
+    `last_priority` is that of the last: no job in line has a greater number.
+    """
+
+    tenant: str
+    ready: int
+    first_created_at: InstantMs
+    last_created_at: InstantMs
+    last_priority: int
 
 
 @dataclass(frozen=True, slots=True)
 class QueueMeasure:
-    """What one operation's queue is doing. Instants in ms, durations in seconds, None where nothing was seen yet."""
+    """What one operation's queue is doing. Instants in ms, durations in seconds, None where nothing was seen yet.
+
+    `runs` is how many attempts that ended lately the mean `recent_run_s` and the standard deviation `run_spread_s` are
+    of. `tenants` are those with ready jobs, at most TENANTS_MEASURED_MAX of them.
+    """
 
     operation: str
     ready: int
@@ -292,6 +314,9 @@ class QueueMeasure:
     running: int
     oldest_ready_at: InstantMs | None
     recent_run_s: float | None
+    runs: int = 0
+    run_spread_s: float = 0.0
+    tenants: Sequence[TenantQueue] = ()
 
 
 # --- upkeep -------------------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from coatcheck.upkeep.gauges import QueueGauges
 from coatcheck.upkeep.inbox import InboxSweep
 from coatcheck.upkeep.rescue import RescueSweep
 from coatcheck.upkeep.retention import RetentionSweep
+from coatcheck.upkeep.revocations import RevocationSweep
 from coatcheck.upkeep.turns import TurnSweep
 
 _GAUGES_EVERY_S = 3.0
@@ -128,6 +129,7 @@ def _sweeps(parts: UpkeepParts, on_rescued: Callable[[], None]) -> Sequence[tupl
             min(parts.interval_s, parts.lease_s / _LOOKS_IN_A_LEASE),
         ),
         (OverdueSweep(store, policies, metrics, clock), parts.interval_s),
+        (RevocationSweep(store, policies, metrics, clock), parts.interval_s),
         (QueueGauges(store, frozenset(policies.by_operation), metrics, clock), _GAUGES_EVERY_S),
         *((RetentionSweep(what, store, metrics, clock), retention_s) for what in Prunable),
     ]

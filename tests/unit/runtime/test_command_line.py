@@ -13,7 +13,14 @@ from coatcheck.cli.flags import flag_of
 from coatcheck.cli.main import main
 from coatcheck.settings import Settings, describe_settings
 
-COMMANDS = ("serve", "check", "openapi", "redrive", "db status", "db upgrade", "db copy", "config", "version")
+COMMANDS = (
+    *("serve", "check", "openapi", "jobs list", "jobs show", "jobs cancel"),
+    *("dead-letters list", "dead-letters show", "dead-letters redrive", "dead-letters redrive-many"),
+    *("db status", "db upgrade", "db copy", "config", "version", "audit"),
+    *("tenants add", "tenants list", "tenants show", "tenants set", "tenants pause", "tenants resume"),
+    *("keys create", "keys list", "keys revoke", "keys rotate", "limits list", "limits set", "limits clear"),
+    *("operations list", "operations pause", "operations resume", "operations drain"),
+)
 
 
 @pytest.fixture(autouse=True)
@@ -46,8 +53,14 @@ def call(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
         (("db", "upgrade"), "name its app with --app"),
         (("db", "status", "--store", "sqlite:////nowhere/x.db"), "/nowhere does not exist"),
         (("db", "status", "--store", "postgresql://u:secret@127.0.0.1:1/jobs"), "PostgreSQL: "),
-        (("redrive", "tiny_shop:app", "job_1"), "'job_1' is no job id"),
-        (("redrive", "tiny_shop:app", "job_" + "0" * 28), "has no job"),
+        (("dead-letters", "redrive", "job_1"), "'job_1' is no job id"),
+        (("dead-letters", "redrive", "job_" + "0" * 28), "There is no store at"),
+        (("dead-letters", "redrive", "job_" + "0" * 28, "--payload", "-"), "say with --app"),
+        (("dead-letters", "redrive-many"), "Say which dead letters"),
+        (("jobs", "show", "x"), "'x' is no job id"),
+        (("jobs", "list", "--status", "broken"), "must be one of queued, running"),
+        (("jobs", "list", "--created-since", "yesterday"), "must be an instant such as"),
+        (("jobs", "list", "--limit", "0"), "--limit"),
     ],
 )
 def test_mistakes_get_one_sentence(

@@ -29,7 +29,7 @@ SEEKS = {
     ],
     "held_turns": ["turn USING COVERING INDEX turn_held ((tenant,operation)>(?,?))"],
     "held_turns_of": ["t USING COVERING INDEX turn_held (tenant=?)"],
-    "count_running_of": ["l USING COVERING INDEX lease_by_tenant (tenant=?)"],
+    "count_running_in": ["l USING COVERING INDEX lease_by_tenant (tenant=?)"],
     "count_queued": [
         "turn USING COVERING INDEX turn_in_order",
         "t USING COVERING INDEX turn_in_order (operation>?)",
@@ -70,8 +70,22 @@ SEEKS = {
         "l USING PRIMARY KEY (job_id=?)",
     ],
     "overdue_by_deadline": ["d USING PRIMARY KEY (deadline_at<?)", "l USING PRIMARY KEY (job_id=?)"],
+    "survey_jobs": ["j USING PRIMARY KEY (id>? AND id<?)", "l USING PRIMARY KEY (job_id=?)"],
+    "survey_tenant": [
+        "j USING INDEX job_by_tenant (tenant=? AND operation=? AND status=? AND id>? AND id<?)",
+        "l USING PRIMARY KEY (job_id=?)",
+    ],
+    "survey_running": ["l USING PRIMARY KEY (job_id>? AND job_id<?)"],
+    "survey_dead_letters": ["j USING INDEX dead_letter (id>? AND id<?)"],
+    "next_dead_letters": ["j USING INDEX dead_letter (id>? AND id<?)"],
+    "jobs_to_cancel": [
+        "j USING COVERING INDEX job_by_tenant (tenant=? AND operation=? AND status=?)",
+        "l USING PRIMARY KEY (job_id=?)",
+    ],
+    "jobs_to_erase": ["job USING COVERING INDEX job_by_tenant (tenant=? AND operation=? AND status=?)"],
     "overdue_by_queue_limit": [
-        "ready USING COVERING INDEX ready_by_age (operation=? AND attempt=? AND available_at<?)"
+        "r USING COVERING INDEX ready_by_age (operation=? AND attempt=? AND available_at<?)",
+        "t USING PRIMARY KEY (name=?)",
     ],
     "expired_jobs": ["job USING COVERING INDEX job_by_expiry (expires_at>? AND expires_at<?)"],
     "delete_results": [

@@ -28,7 +28,7 @@ from coatcheck.stores.postgres.rows import (
     columns,
     job_from_parts,
 )
-from coatcheck.stores.postgres.settling import Endings, overdue_ending
+from coatcheck.stores.postgres.settling import Endings, is_excused, overdue_ending
 from coatcheck.stores.postgres.transaction import Transaction
 
 _LOOKED_AT_MAX = 2 * limits.CLAIM_BATCH_MAX
@@ -181,7 +181,7 @@ async def _judge(transaction: Transaction, rows: Sequence[Row], taking: Taking) 
         ours = {row[0] for row in await transaction.rows("try_tenants", _TENANT_LOCK, tenants) if row[1]}
         taking.crowded |= {turn for turn in turns if turn[1] in tenants and turn[1] not in ours}
         # Counted after the lock: whoever had it before has committed what it started.
-        counts = await transaction.rows("count_running_of", *columns([s for s in scopes if s[0] in ours], 2))
+        counts = await transaction.rows("count_running_in", *columns([s for s in scopes if s[0] in ours], 2))
         starts.learn((tenant, operation, count) for tenant, operation, count in counts)
     taking.held += [turn for turn in turns if turn not in taking.crowded and starts.is_held(turn)]
 
@@ -258,7 +258,7 @@ async def _end_overdue(transaction: Transaction, asked: Asked, taken: Sequence[_
     for job in taken:
         policy = asked.request.policies.get(job.place.operation, DEFAULT_POLICY)
         ending = overdue_ending(job.fixed.deadline_at, job.waited, policy, asked.now)
-        if ending is None:
+        if ending is None or await is_excused(transaction, job.place.tenant, ending, asked.now):
             in_time.append(job)
         else:
             endings.end_job(job.place, job.fixed, ending, asked.now)

@@ -5,6 +5,7 @@ from coatcheck.core.job import InstantMs, JobRecord
 from coatcheck.core.policy import Policies
 from coatcheck.core.starts import Turn
 from coatcheck.core.states import Status
+from coatcheck.store.controls import AuditEntry
 from coatcheck.store.errors import StoreUnavailable
 from coatcheck.store.records import (
     CancelAnswer,
@@ -15,6 +16,7 @@ from coatcheck.store.records import (
     Tombstone,
     WakeUpKind,
 )
+from coatcheck.stores.postgres.audit import write_audit
 from coatcheck.stores.postgres.facet import Facet
 from coatcheck.stores.postgres.inbox import promote_one
 from coatcheck.stores.postgres.queue import leave_turns, put_waiting, take_waiting
@@ -31,11 +33,17 @@ class Commands(Facet):
     """The engine's CommandStore."""
 
     async def cancel_job(
-        self, tenant: str, job_id: str, reason: str | None, policies: Policies, now: InstantMs
+        self,
+        tenant: str,
+        job_id: str,
+        reason: str | None,
+        policies: Policies,
+        now: InstantMs,
+        entry: AuditEntry | None = None,
     ) -> CancelAnswer | Tombstone | None:
         if "\0" in job_id:
             return None
-        cancelling = _Cancelling((tenant, job_id), plain(reason), policies, now)
+        cancelling = _Cancelling((tenant, job_id), plain(reason), policies, now, entry)
         answer = await self._transactions.run(cancelling.run)
         await leave_turns(self._transactions, cancelling.turns)
         return answer
@@ -45,20 +53,28 @@ class Commands(Facet):
             return None
         return await self._transactions.run(lambda transaction: _erase(transaction, tenant, job_id, now))
 
-    async def redrive_job(self, redriving: Redriving) -> JobRecord | RedriveRefusal:
+    async def redrive_job(self, redriving: Redriving, entry: AuditEntry | None = None) -> JobRecord | RedriveRefusal:
         if "\0" in redriving.job_id:
             return RedriveRefusal.NOT_FOUND
-        return await self._transactions.run(lambda transaction: _redrive(transaction, redriving))
+        return await self._transactions.run(lambda transaction: _redrive(transaction, redriving, entry))
 
 
 class _Cancelling:
     """One request to cancel. `turns`: those that lost a job by it."""
 
-    def __init__(self, named: tuple[str, str], reason: str | None, policies: Policies, now: InstantMs) -> None:
+    def __init__(
+        self,
+        named: tuple[str, str],
+        reason: str | None,
+        policies: Policies,
+        now: InstantMs,
+        entry: AuditEntry | None,
+    ) -> None:
         self._named = named
         self._reason = reason
         self._policies = policies
         self._now = now
+        self._entry = entry
         self.turns: set[Turn] = set()
 
     async def run(self, transaction: Transaction) -> CancelAnswer | Tombstone | None:
@@ -89,11 +105,13 @@ class _Cancelling:
         endings = Endings(transaction)
         cancelled = endings.end_job(place, fixed_of(job), ending, self._now)
         await endings.write()
+        await write_audit(transaction, self._entry)
         return CancelAnswer(CancelDisposition.CANCELLED, cancelled)
 
     async def _ask(self, transaction: Transaction, job: JobRecord) -> CancelAnswer | None:
         if await transaction.run("request_cancel", job.id, self._reason, self._now):
             transaction.hint(WakeUpKind.CHANGED, job.id)
+            await write_audit(transaction, self._entry)
         elif not (await transaction.rows("has_lease", job.id))[0][0]:
             return None
         transaction.fault_point("cancel-stored")
@@ -117,7 +135,9 @@ async def _erase(transaction: Transaction, tenant: str, job_id: str, now: Instan
     return EraseDisposition.ERASED
 
 
-async def _redrive(transaction: Transaction, redriving: Redriving) -> JobRecord | RedriveRefusal:
+async def _redrive(
+    transaction: Transaction, redriving: Redriving, entry: AuditEntry | None
+) -> JobRecord | RedriveRefusal:
     now = redriving.created_at
     job = await find(transaction, redriving.tenant, redriving.job_id, now)
     if not isinstance(job, JobRecord):
@@ -127,11 +147,15 @@ async def _redrive(transaction: Transaction, redriving: Redriving) -> JobRecord 
     if job.redriven_as is None:
         named = (job.id, job.tenant, redriving.new_job_id, now)
         if await transaction.rows("mark_redriven", *named):
-            return await _run_again(transaction, job, redriving)
-        # Another redrive, or an erasure, came first: what is there now decides.
+            new_job = await _run_again(transaction, job, redriving)
+            await write_audit(transaction, entry)
+            return new_job
+        # Another redrive, or an erasure, came first, or the tenant is revoked: what is there now decides.
         job = await find(transaction, redriving.tenant, redriving.job_id, now)
-        if not isinstance(job, JobRecord) or job.redriven_as is None:
+        if not isinstance(job, JobRecord):
             return RedriveRefusal.NOT_FOUND
+        if job.redriven_as is None:
+            return RedriveRefusal.TENANT_REVOKED
     again = await find(transaction, redriving.tenant, job.redriven_as, now)
     return again if isinstance(again, JobRecord) else RedriveRefusal.NOT_FOUND
 
@@ -166,6 +190,7 @@ async def _run_again(transaction: Transaction, job: JobRecord, redriving: Redriv
         fixed.traceparent,
         fixed.chain_id,
         fixed.redrive_of,
+        redriving.payload,
     )
     unstarted = Moving(now, 1, 0, 0, 0, is_alone=False, started_at=None, updated_at=now)
     await put_waiting(transaction, [(place, unstarted, now)])

@@ -29,12 +29,15 @@ from coatcheck.store.controls import (
     TenantChange,
 )
 from coatcheck.store.records import WakeUpKind
+from coatcheck.store.revoking import read_policies
+from coatcheck.stores.postgres.audit import write_audit
 from coatcheck.stores.postgres.facet import Facet
 from coatcheck.stores.postgres.rows import Row, columns
 from coatcheck.stores.postgres.transaction import Transaction
 
 _NO_KEY = ""
 _NEWEST = 2**63 - 1
+_NEW_TENANT_COLUMNS = 7
 
 _TENANTS = msgspec.json.Decoder(list[TenantControl])
 _MODES = msgspec.json.Decoder(dict[str, OperationMode])
@@ -93,8 +96,7 @@ async def _change_audited(transaction: Transaction, change: ControlChange, entry
     if not await _change(transaction, change):
         return False
     await transaction.run("raise_controls_version")
-    details = msgspec.json.encode(entry.details).decode()
-    await transaction.run("insert_audit", *structs.astuple(entry)[:-1], details)
+    await write_audit(transaction, entry)
     transaction.hint(WakeUpKind.CONTROLS)
     return True
 
@@ -121,13 +123,14 @@ async def _change(transaction: Transaction, change: ControlChange) -> bool:
 async def _change_tenant(transaction: Transaction, change: TenantChange) -> int:
     match change:
         case AddTenant(tenant):
-            return await transaction.run("insert_tenant", *structs.astuple(tenant))
+            return await transaction.run("insert_tenant", *structs.astuple(tenant)[:_NEW_TENANT_COLUMNS])
         case SetTenant():
             return await transaction.run("set_tenant", *structs.astuple(change))
-        case RevokeTenant(name, policy, at):
-            return await transaction.run("revoke_tenant", name, policy, at, policy.weaker)
-        case RestoreTenant(name):
-            return await transaction.run("restore_tenant", name)
+        case RevokeTenant(name, policy, at, by_operation):
+            policies = msgspec.json.encode(by_operation).decode()
+            return await transaction.run("revoke_tenant", name, policy, at, policy.weaker, policies)
+        case RestoreTenant(name, at):
+            return await transaction.run("restore_tenant", name, at)
         case _:
             assert_never(change)
 
@@ -167,9 +170,10 @@ def _is_live(row: Row | None, beside: ApiKey) -> bool:
 
 
 def _tenant(row: Row) -> Tenant:
-    name, created_at, weight, is_paused, revocation, revoked_at, revocation_done_at = row
+    name, created_at, weight, is_paused, revocation, revoked_at, done_at, by_operation, restored_at = row
     policy = None if revocation is None else Revocation(revocation)
-    return Tenant(name, created_at, weight, is_paused, policy, revoked_at, revocation_done_at)
+    policies = read_policies(by_operation)
+    return Tenant(name, created_at, weight, is_paused, policy, revoked_at, done_at, policies, restored_at)
 
 
 def _key(row: Row) -> ApiKey:

@@ -1,5 +1,6 @@
 """Ending: what follows from outcomes, written together with their attempts, results and outbox entries."""
 
+import math
 from dataclasses import dataclass
 
 from coatcheck.core import limits
@@ -166,6 +167,14 @@ def overdue_ending(deadline_at: InstantMs | None, waited: Moving, policy: Policy
     else:
         return None
     return Ending(Status.FAILED, policy, waited.changed(now), error=error, is_dead_letter=True)
+
+
+async def is_excused(transaction: Transaction, tenant: str, ending: Ending, now: InstantMs) -> bool:
+    """Whether a job that was not started in time may start all the same: its tenant was in quarantine meanwhile."""
+    limit_s = ending.policy.queue_limit_s
+    if ending.error is not NEVER_STARTED or limit_s is None:
+        return False
+    return await transaction.row("was_restored", tenant, now - math.ceil(limit_s * 1000)) is not None
 
 
 def _moved(lease: EndedLease, settlement: Finish | Requeue, now: InstantMs) -> Moving:

@@ -19,9 +19,11 @@ from coatcheck.stores.postgres.controls import Controlling
 from coatcheck.stores.postgres.costs import Costs, spend_all
 from coatcheck.stores.postgres.inbox import Inbox
 from coatcheck.stores.postgres.lease_watch import LeaseWatch
+from coatcheck.stores.postgres.operating import Operating
 from coatcheck.stores.postgres.outbox import Outbox, RelayTurn
 from coatcheck.stores.postgres.readers import Readers
 from coatcheck.stores.postgres.reading import Reading
+from coatcheck.stores.postgres.revoking import Revoking
 from coatcheck.stores.postgres.schema import MIGRATION_S_MAX, migrate
 from coatcheck.stores.postgres.transaction import Transactions
 from coatcheck.stores.postgres.upkeep import Sweeping
@@ -29,7 +31,9 @@ from coatcheck.stores.postgres.wakeups import WakeUps, read_clock
 from coatcheck.stores.postgres.writer import Writer, WriterParts
 
 
-class PostgresStore(Acceptances, Claiming, Costs, Reading, Commands, Outbox, Sweeping, Controlling, Inbox):
+class PostgresStore(
+    Acceptances, Claiming, Costs, Reading, Commands, Outbox, Sweeping, Controlling, Operating, Revoking, Inbox
+):
     """One PostgreSQL database as a Store.
 
     Any number of processes may open it. All of an object belongs to the event loop on which `open` was awaited.

@@ -48,7 +48,7 @@ async def _review(transactions: Transactions, turns: Sequence[Turn], terms: Term
     starts = Starts(terms, {}, {})
     scopes = starts.uncounted(turns)
     if scopes:
-        rows = await transactions.read("count_running_of", *columns(scopes, 2))
+        rows = await transactions.read("count_running_in", *columns(scopes, 2))
         starts.learn((tenant, operation, count) for tenant, operation, count in rows)
     return await _restore(transactions, [turn for turn in turns if not starts.is_held(turn)])
 

@@ -16,7 +16,7 @@ from coatcheck.store.records import Claim, ClaimRequest, Claims, Lease, WakeUpKi
 from coatcheck.stores.sqlite.costs import ran_before_ms
 from coatcheck.stores.sqlite.queue import next_due_at, promote
 from coatcheck.stores.sqlite.rows import Fixed, Moving, Place, Row, job_from_parts
-from coatcheck.stores.sqlite.settling import Ended, end_jobs, overdue_ending
+from coatcheck.stores.sqlite.settling import Ended, end_jobs, is_excused, overdue_ending
 from coatcheck.stores.sqlite.transaction import Transaction
 from coatcheck.stores.sqlite.turns import next_turns
 
@@ -137,9 +137,10 @@ def _end_overdue(transaction: Transaction, request: ClaimRequest, job: _Taken, n
     """End a job that came too late to start; whether it did."""
     policy = request.policies.get(job.place.operation, DEFAULT_POLICY)
     ending = overdue_ending(job.fixed.deadline_at, job.waited, policy, now)
-    if ending is not None:
-        end_jobs(transaction, [Ended(job.place, job.fixed, ending, now)])
-    return ending is not None
+    if ending is None or is_excused(transaction, job.place.tenant, ending, now):
+        return False
+    end_jobs(transaction, [Ended(job.place, job.fixed, ending, now)])
+    return True
 
 
 def _lease(transaction: Transaction, request: ClaimRequest, started: Sequence[_Taken], now: InstantMs) -> list[Claim]:

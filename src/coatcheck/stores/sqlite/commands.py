@@ -5,6 +5,7 @@ from msgspec import structs
 from coatcheck.core.job import InstantMs, JobRecord
 from coatcheck.core.policy import Policies
 from coatcheck.core.states import Status
+from coatcheck.store.controls import AuditEntry
 from coatcheck.store.records import (
     CancelAnswer,
     CancelDisposition,
@@ -15,6 +16,7 @@ from coatcheck.store.records import (
     WakeUpKind,
 )
 from coatcheck.stores.sqlite.acceptance import insert_jobs
+from coatcheck.stores.sqlite.audit import write_audit
 from coatcheck.stores.sqlite.facet import Facet
 from coatcheck.stores.sqlite.queue import take_waiting
 from coatcheck.stores.sqlite.reading import find
@@ -28,19 +30,33 @@ class Commands(Facet):
     """The engine's CommandStore."""
 
     async def cancel_job(
-        self, tenant: str, job_id: str, reason: str | None, policies: Policies, now: InstantMs
+        self,
+        tenant: str,
+        job_id: str,
+        reason: str | None,
+        policies: Policies,
+        now: InstantMs,
+        entry: AuditEntry | None = None,
     ) -> CancelAnswer | Tombstone | None:
-        return await self._writer.run(lambda transaction: _cancel(transaction, (tenant, job_id), reason, policies, now))
+        def act(transaction: Transaction) -> CancelAnswer | Tombstone | None:
+            return _cancel(transaction, (tenant, job_id), reason, policies, now, entry)
+
+        return await self._writer.run(act)
 
     async def erase_job(self, tenant: str, job_id: str, now: InstantMs) -> EraseDisposition | None:
         return await self._writer.run(lambda transaction: _erase(transaction, tenant, job_id, now))
 
-    async def redrive_job(self, redriving: Redriving) -> JobRecord | RedriveRefusal:
-        return await self._writer.run(lambda transaction: _redrive(transaction, redriving))
+    async def redrive_job(self, redriving: Redriving, entry: AuditEntry | None = None) -> JobRecord | RedriveRefusal:
+        return await self._writer.run(lambda transaction: _redrive(transaction, redriving, entry))
 
 
 def _cancel(
-    transaction: Transaction, named: tuple[str, str], reason: str | None, policies: Policies, now: InstantMs
+    transaction: Transaction,
+    named: tuple[str, str],
+    reason: str | None,
+    policies: Policies,
+    now: InstantMs,
+    entry: AuditEntry | None,
 ) -> CancelAnswer | Tombstone | None:
     job = find(transaction, *named, now)
     if job is None or isinstance(job, Tombstone):
@@ -56,10 +72,12 @@ def _cancel(
         moved = moving.changed(now)
         ending = Ending(Status.CANCELLED, policy, moved, is_cancel_requested=True, cancel_reason=reason)
         (ended,) = end_jobs(transaction, [Ended(place, fixed_of(job), ending, now)])
+        write_audit(transaction, entry)
         return CancelAnswer(CancelDisposition.CANCELLED, ended)
     if transaction.run("request_cancel", job_id=job.id, reason=reason, now=now):
         job = structs.replace(job, version=job.version + 1, updated_at=now, cancel_requested=True, cancel_reason=reason)
         transaction.hint(WakeUpKind.CHANGED, job.id)
+        write_audit(transaction, entry)
     transaction.fault_point("cancel-stored")
     transaction.hint(WakeUpKind.CANCEL, job.id)
     return CancelAnswer(CancelDisposition.REQUESTED, job)
@@ -78,7 +96,7 @@ def _erase(transaction: Transaction, tenant: str, job_id: str, now: InstantMs) -
     return EraseDisposition.ERASED
 
 
-def _redrive(transaction: Transaction, redriving: Redriving) -> JobRecord | RedriveRefusal:
+def _redrive(transaction: Transaction, redriving: Redriving, entry: AuditEntry | None) -> JobRecord | RedriveRefusal:
     now = redriving.created_at
     job = find(transaction, redriving.tenant, redriving.job_id, now)
     if not isinstance(job, JobRecord):
@@ -88,12 +106,18 @@ def _redrive(transaction: Transaction, redriving: Redriving) -> JobRecord | Redr
     if job.redriven_as is not None:
         again = find(transaction, redriving.tenant, job.redriven_as, now)
         return again if isinstance(again, JobRecord) else RedriveRefusal.NOT_FOUND
-    transaction.run("mark_redriven", job_id=job.id, tenant=job.tenant, new_job_id=redriving.new_job_id, now=now)
+    named = {"job_id": job.id, "tenant": job.tenant, "new_job_id": redriving.new_job_id}
+    if not transaction.run("mark_redriven", now=now, **named):
+        return RedriveRefusal.TENANT_REVOKED
     transaction.hint(WakeUpKind.CHANGED, job.id)
     transaction.fault_point("redrive-half")
     new_job = _again(job, redriving)
     insert_jobs(transaction, [new_job], keys_end={})
-    transaction.run("copy_payload", job_id=job.id, new_job_id=new_job.id)
+    if redriving.payload is None:
+        transaction.run("copy_payload", job_id=job.id, new_job_id=new_job.id)
+    else:
+        transaction.run_many("insert_payload", [(new_job.id, redriving.payload)])
+    write_audit(transaction, entry)
     return new_job
 
 

@@ -29,6 +29,8 @@ from coatcheck.store.controls import (
     TenantChange,
 )
 from coatcheck.store.records import WakeUpKind
+from coatcheck.store.revoking import read_policies
+from coatcheck.stores.sqlite.audit import write_audit
 from coatcheck.stores.sqlite.facet import Facet
 from coatcheck.stores.sqlite.readers import Snapshot
 from coatcheck.stores.sqlite.rows import Row
@@ -99,8 +101,10 @@ def _read_controls(snapshot: Snapshot) -> Controls:
     return Controls(
         version=_read_version(snapshot),
         tenants={
-            name: TenantControl(name, weight, bool(is_paused), revocation and Revocation(revocation))
-            for name, weight, is_paused, revocation in tenants
+            name: TenantControl(
+                name, weight, bool(is_paused), revocation and Revocation(revocation), read_policies(by_operation)
+            )
+            for name, weight, is_paused, revocation, by_operation in tenants
         },
         modes={operation: OperationMode(mode) for operation, mode in snapshot.rows("list_modes")},
         overrides=tuple(LimitOverride(*row) for row in snapshot.rows("list_overrides")),
@@ -111,8 +115,7 @@ def _change_audited(transaction: Transaction, change: ControlChange, entry: Audi
     if not _change(transaction, change):
         return False
     transaction.run("raise_controls_version")
-    details = msgspec.json.encode(entry.details).decode()
-    transaction.run("insert_audit", **{**structs.asdict(entry), "details": details})
+    write_audit(transaction, entry)
     transaction.hint(WakeUpKind.CONTROLS)
     return True
 
@@ -142,11 +145,14 @@ def _change_tenant(transaction: Transaction, change: TenantChange) -> int:
             return transaction.run("insert_tenant", **structs.asdict(tenant))
         case SetTenant():
             return transaction.run("set_tenant", **structs.asdict(change))
-        case RevokeTenant(name, policy, at):
+        case RevokeTenant(name, policy, at, by_operation):
             weaker = msgspec.json.encode(policy.weaker).decode()
-            return transaction.run("revoke_tenant", name=name, policy=policy, at=at, weaker=weaker)
-        case RestoreTenant(name):
-            return transaction.run("restore_tenant", name=name)
+            policies = msgspec.json.encode(by_operation).decode()
+            return transaction.run(
+                "revoke_tenant", name=name, policy=policy, at=at, weaker=weaker, by_operation=policies
+            )
+        case RestoreTenant(name, at):
+            return transaction.run("restore_tenant", name=name, at=at)
         case _:
             assert_never(change)
 
@@ -187,9 +193,10 @@ def _is_live(row: Row | None, beside: ApiKey) -> bool:
 
 
 def _tenant(row: Row) -> Tenant:
-    name, created_at, weight, is_paused, revocation, revoked_at, revocation_done_at = row
+    name, created_at, weight, is_paused, revocation, revoked_at, done_at, by_operation, restored_at = row
     policy = None if revocation is None else Revocation(revocation)
-    return Tenant(name, created_at, weight, bool(is_paused), policy, revoked_at, revocation_done_at)
+    policies = read_policies(by_operation)
+    return Tenant(name, created_at, weight, bool(is_paused), policy, revoked_at, done_at, policies, restored_at)
 
 
 def _key(row: Row) -> ApiKey:

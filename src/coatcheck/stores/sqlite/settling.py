@@ -3,6 +3,7 @@
 Decided one by one, written all at once: each table takes the rows of all attempts that end in one statement.
 """
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -110,6 +111,14 @@ def overdue_ending(deadline_at: InstantMs | None, waited: Moving, policy: Policy
     else:
         return None
     return Ending(Status.FAILED, policy, waited.changed(now), error=error, is_dead_letter=True)
+
+
+def is_excused(transaction: Transaction, tenant: str, ending: Ending, now: InstantMs) -> bool:
+    """Whether a job that was not started in time may start all the same: its tenant was in quarantine meanwhile."""
+    limit_s = ending.policy.queue_limit_s
+    if ending.error is not NEVER_STARTED or limit_s is None:
+        return False
+    return transaction.row("was_restored", tenant=tenant, since=now - math.ceil(limit_s * 1000)) is not None
 
 
 def _decide(settling: Settling, earlier_ms: int) -> Finish | Requeue:

@@ -23,9 +23,11 @@ from coatcheck.stores.sqlite.connection import (
 )
 from coatcheck.stores.sqlite.controls import Controlling
 from coatcheck.stores.sqlite.costs import Costs
+from coatcheck.stores.sqlite.operating import Operating
 from coatcheck.stores.sqlite.outbox import Outbox, RelayTurn
 from coatcheck.stores.sqlite.readers import Readers
 from coatcheck.stores.sqlite.reading import Reading
+from coatcheck.stores.sqlite.revoking import Revoking
 from coatcheck.stores.sqlite.schema import migrate, refuse_missing
 from coatcheck.stores.sqlite.turnstile import Turnstile
 from coatcheck.stores.sqlite.upkeep import BeatWatch, Sweeping
@@ -34,7 +36,7 @@ from coatcheck.stores.sqlite.wal_check import refuse_lost_log, refuse_orphaned_l
 from coatcheck.stores.sqlite.writer import Writer, WriterParts
 
 
-class SqliteStore(Acceptances, Claiming, Costs, Reading, Commands, Outbox, Sweeping, Controlling):
+class SqliteStore(Acceptances, Claiming, Costs, Reading, Commands, Outbox, Sweeping, Controlling, Operating, Revoking):
     """One SQLite file as a Store.
 
     Every process that opens the file has its own writer thread; they take turns. All of it belongs to the event

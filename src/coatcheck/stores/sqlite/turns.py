@@ -68,4 +68,4 @@ def _restore(transaction: Transaction, turns: Sequence[Turn]) -> None:
 def _count(transaction: Transaction, starts: Starts, turns: Sequence[Turn]) -> None:
     scopes = starts.uncounted(turns)
     if scopes:
-        starts.learn(transaction.read_many("count_running_of", scopes, _COUNTS))
+        starts.learn(transaction.read_many("count_running_in", scopes, _COUNTS))

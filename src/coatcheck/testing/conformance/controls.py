@@ -83,7 +83,7 @@ class TestControls(Suite):
             SetMode(OPERATION, OperationMode.PAUSED),
             SetMode(OPERATION, OperationMode.OPEN),
             RevokeTenant(TENANT, Revocation.FINISH, world.now),
-            RestoreTenant(TENANT),
+            RestoreTenant(TENANT, world.now),
         ]
         for number, what in enumerate(changes, start=1):
             assert await change(world, what), what
@@ -127,9 +127,9 @@ class TestControls(Suite):
             RevokeTenant("nobody", Revocation.ERASE, world.now),
             RevokeTenant(OTHER_TENANT, Revocation.QUARANTINE, world.now),
             RevokeTenant(OTHER_TENANT, Revocation.CANCEL, world.now + 1),
-            RestoreTenant(OTHER_TENANT),
-            RestoreTenant(TENANT),
-            RestoreTenant("nobody"),
+            RestoreTenant(OTHER_TENANT, world.now),
+            RestoreTenant(TENANT, world.now),
+            RestoreTenant("nobody", world.now),
         ]
         for what in nothing:
             assert not await change(world, what), what
@@ -249,8 +249,10 @@ class TestTenants(Suite):
         before = await world.store.find_tenant(TENANT)
         await must_change(world, RevokeTenant(TENANT, policy, world.now))
         is_undone = policy in (Revocation.FINISH, Revocation.QUARANTINE)
-        assert await change(world, RestoreTenant(TENANT)) == is_undone
-        assert (await world.store.find_tenant(TENANT) == before) == is_undone
+        assert await change(world, RestoreTenant(TENANT, world.now)) == is_undone
+        assert before is not None
+        as_before = structs.replace(before, restored_at=world.now)
+        assert (await world.store.find_tenant(TENANT) == as_before) == is_undone
 
 
 class TestApiKeys(Suite):

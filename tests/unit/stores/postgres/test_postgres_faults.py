@@ -64,6 +64,7 @@ async def verbs(store: PostgresStore) -> dict[str, Callable[[], Awaitable[object
         "list_jobs": lambda: store.list_jobs(JobQuery(TENANT, 5), now),
         "list_attempts": lambda: store.list_attempts(TENANT, job_id),
         "measure_queues": lambda: store.measure_queues(now),
+        "count_ahead": lambda: store.count_ahead(running.job, 5),
         "check_health": store.check_health,
         "cancel_job": lambda: store.cancel_job(TENANT, job_id, None, POLICIES, now),
         "erase_job": lambda: store.erase_job(TENANT, job_id, now),

@@ -39,6 +39,12 @@ SELECT 't', 'j', 't', 'o', 1, 1, 'c', '' FROM generate_series(1, 2000);
 INSERT INTO coatcheck.inbox
 SELECT 'i' || n, 't' || n % 50, 'o', '1', 5, 5, n, n, NULL, 'c', NULL, '', 'k' || n, 'a', 'f', n
 FROM generate_series(1, 2000) AS n;
+INSERT INTO coatcheck.job (
+    id, tenant, operation, operation_version, priority, max_attempts, created_at, available_at, correlation_id,
+    chain_id, updated_at, status, finished_at, expires_at, tombstone_until, error_category, dead_lettered_at
+)
+SELECT 'job_d' || n, 't', 'o', '1', 5, 5, n, n, 'c', 'c', n, 'failed', n, n, n, 'timeout', n
+FROM generate_series(1, 2000) AS n;
 ANALYZE
 """
 
@@ -95,7 +101,7 @@ SEEKS = {
     "delete_keys": ["idempotency_key_by_expiry", "idempotency_key_pkey"],
     "hold_turns": ["turn_pkey"],
     "count_queued": ["inbox_by_tenant", "ready_pkey", "scheduled_by_tenant", "turn_pkey"],
-    "count_running_of": ["lease_by_operation"],
+    "count_running_in": ["lease_by_operation"],
     "withhold_turns": ["turn_pkey"],
     "restore_turns": ["turn_held", "turn_held_in_order", "turn_in_order", "turn_pkey"],
     "held_turns": ["turn_held"],
@@ -107,6 +113,13 @@ SEEKS = {
     "take_from_inbox": ["inbox_by_tenant", "job_pkey", "tombstone_pkey"],
     "find_keys_in_inbox": ["inbox_by_key"],
     "read_outbox": ["outbox_pkey"],
+    "survey_jobs": ["job_pkey", "lease_pkey"],
+    "survey_tenant": ["job_by_tenant", "lease_pkey"],
+    "survey_running": ["lease_pkey"],
+    "survey_dead_letters": ["dead_letter"],
+    "next_dead_letters": ["dead_letter"],
+    "find_tenant_of": ["inbox_pkey", "job_pkey", "tombstone_pkey"],
+    "list_operations": ["job_by_tenant"],
 }
 
 

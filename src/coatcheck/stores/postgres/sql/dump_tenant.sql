@@ -1,1 +1,2 @@
-SELECT name, created_at, weight, is_paused, revocation, revoked_at, revocation_done_at FROM tenant ORDER BY name
+SELECT name, created_at, weight, is_paused, revocation, revoked_at, revocation_done_at, by_operation, restored_at
+FROM tenant ORDER BY name

@@ -1,4 +1,4 @@
--- A job that no submission brought: its payload is the one of the job it came from.
+-- A job that no submission brought: its payload is that of the job it came from, unless another is given.
 WITH jobs AS (
     INSERT INTO job (
         id, tenant, operation, operation_version, priority, max_attempts, created_at, available_at,
@@ -6,4 +6,4 @@ WITH jobs AS (
     )
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $7)
 )
-INSERT INTO payload (job_id, body) SELECT $1, body FROM payload WHERE job_id = $12
+INSERT INTO payload (job_id, body) SELECT $1, coalesce($13::bytea, body) FROM payload WHERE job_id = $12

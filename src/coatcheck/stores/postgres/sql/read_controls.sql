@@ -3,7 +3,8 @@ SELECT
     (SELECT value::bigint FROM meta WHERE name = 'controls_version'),
     (
         SELECT coalesce(json_agg(json_build_object(
-            'name', name, 'weight', weight, 'is_paused', is_paused, 'revocation', revocation
+            'name', name, 'weight', weight, 'is_paused', is_paused, 'revocation', revocation,
+            'by_operation', by_operation::json
         )), '[]')
         FROM tenant WHERE weight <> 1 OR is_paused OR revocation IS NOT NULL
     ),

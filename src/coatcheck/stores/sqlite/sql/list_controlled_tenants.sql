@@ -1,2 +1,2 @@
 -- Those about whom something was decided.
-SELECT name, weight, is_paused, revocation FROM tenant WHERE weight <> 1 OR is_paused OR revocation IS NOT NULL
+SELECT name, weight, is_paused, revocation, by_operation FROM tenant WHERE weight <> 1 OR is_paused OR revocation IS NOT NULL

@@ -1,0 +1,1 @@
+SELECT 1 FROM tenant WHERE name = $1 AND restored_at > $2

@@ -1,0 +1,1 @@
+CREATE INDEX tenant_revoked ON tenant (name) WHERE revocation IS NOT NULL

@@ -1,0 +1,6 @@
+-- The same, of dead letters.
+SELECT j.id, j.tenant, j.operation, j.status, j.error_category, j.finished_at, j.expires_at
+FROM job AS j
+WHERE j.dead_lettered_at IS NOT NULL AND j.redriven_as IS NULL AND j.id < :before AND j.id >= :first
+ORDER BY j.id DESC
+LIMIT :look

@@ -1,0 +1,1 @@
+SELECT 1 FROM tenant WHERE name = :tenant AND restored_at > :since
