@@ -227,7 +227,7 @@ def left_after(
     left: list[Millionths] = []
     if job_max is not None:
         if totals.by_job > job_max:
-            return _overspent(kind, "spend-max", f"a job may spend {units_of(job_max)}")
+            return _overspent(kind, "spend-max", f"this job may spend {units_of(job_max)}")
         left.append(job_max - totals.by_job)
     for cap in caps:
         is_of_all = cap.operation == ALL_OPERATIONS

@@ -9,12 +9,14 @@ from coatcheck.http.admin_audit import AuditRoutes
 from coatcheck.http.admin_keys import KeyRoutes
 from coatcheck.http.admin_limits import LimitRoutes
 from coatcheck.http.admin_operations import ModeRoutes
+from coatcheck.http.admin_spending import SpendingRoutes
 from coatcheck.http.admin_tenants import TenantRoutes
 from coatcheck.http.reads import Answerer
 from coatcheck.http.services import HttpServices
 from coatcheck.operators.keys import Keys
 from coatcheck.operators.limits import Limits
 from coatcheck.operators.modes import Modes
+from coatcheck.operators.spending import Spendings
 from coatcheck.operators.tenants import Tenants
 
 Answerers: TypeAlias = Mapping[str, Answerer]
@@ -38,6 +40,7 @@ def admin_collections(services: HttpServices) -> Sequence[AdminCollection]:
     store, app = services.store, services.app
     tenants = TenantRoutes(services, Tenants(store))
     keys = KeyRoutes(services, Keys(store))
+    spending = SpendingRoutes(Spendings(store))
     limits = LimitRoutes(services, Limits(store, limit_defaults(services.settings, app)))
     operations = ModeRoutes(services, Modes(store, app.operations))
     audit = AuditRoutes(services)
@@ -50,6 +53,7 @@ def admin_collections(services: HttpServices) -> Sequence[AdminCollection]:
                 "pause": {"POST": tenants.pause},
                 "resume": {"POST": tenants.resume},
                 "keys": {"GET": keys.list, "POST": keys.create},
+                "spending": {"GET": spending.list},
             },
         ),
         AdminCollection(
