@@ -7,6 +7,7 @@ from coatcheck.core import costs, limits
 from coatcheck.core.backoff import Backoff
 from coatcheck.core.durations import Duration, seconds
 from coatcheck.core.policy import Policy, Retention, RunsIn
+from coatcheck.core.tenancy import Revocation
 
 
 class DeclarationError(Exception):
@@ -37,6 +38,8 @@ class PolicyOptions(TypedDict, total=False):
     the job's own. spend_max: the units that a job may spend, by kind ({"calls": 20}; none).
     tenant_submit_rate, submit_rate: jobs a second that each tenant, or all together, may hand in (None);
     tenant_submit_burst, submit_burst: how many at once after a pause (a second's worth).
+    on_revoke: what becomes of the jobs of a tenant that is revoked without a named policy: "finish", "quarantine",
+    "cancel" or "erase" (None: what the setting says).
     """
 
     max_attempts: int
@@ -59,6 +62,7 @@ class PolicyOptions(TypedDict, total=False):
     tenant_submit_burst: float | None
     submit_rate: float | None
     submit_burst: float | None
+    on_revoke: Literal["finish", "quarantine", "cancel", "erase"] | None
 
 
 def policy_from(options: PolicyOptions, is_async: bool) -> Policy:
@@ -173,4 +177,5 @@ _READERS: dict[str, tuple[str | None, Callable[[Any], Any]]] = {
     "tenant_submit_burst": ("tenant_submit_burst", _optional(_amount)),
     "submit_rate": ("submit_rate", _optional(_amount)),
     "submit_burst": ("submit_burst", _optional(_amount)),
+    "on_revoke": ("on_revoke", _optional(Revocation)),
 }

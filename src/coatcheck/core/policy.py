@@ -7,6 +7,7 @@ from enum import StrEnum
 from coatcheck.core import limits
 from coatcheck.core.backoff import Backoff
 from coatcheck.core.costs import DEFAULT_KIND, Millionths
+from coatcheck.core.tenancy import Revocation
 
 HOUR_S = 3600.0
 DAY_S = 24 * HOUR_S
@@ -56,6 +57,7 @@ class Policy:
     tenant_submit_burst: float | None = None
     submit_rate: float | None = None
     submit_burst: float | None = None
+    on_revoke: Revocation | None = None
 
     def names_kind(self, kind: str) -> bool:
         """Whether units of this kind are spoken of in the declaration."""
