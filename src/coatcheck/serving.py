@@ -189,4 +189,4 @@ def _options(settings: Settings, port: int) -> ServerOptions:
 def _edge(runtime: Runtime) -> ASGIApp:
     if "api" in runtime.settings.roles:
         return runtime.asgi()
-    return build_probes(runtime.store, runtime.metrics, runtime.draining)
+    return build_probes(runtime.store, runtime.metrics, runtime.draining, runtime.settings)

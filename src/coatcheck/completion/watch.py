@@ -33,6 +33,11 @@ class JobWatch:
         return self._is_stopped
 
     @property
+    def waits(self) -> int:
+        """How many waits are open."""
+        return self._count
+
+    @property
     def is_full(self) -> bool:
         """Whether WAITS_MAX waits are open, so that a request had better be answered at once."""
         return self._count >= limits.WAITS_MAX

@@ -1,10 +1,6 @@
 """Nobody reaches a resource but past here: who it is, and whether the scope it takes is theirs."""
 
-import hmac
-from collections.abc import Sequence
 from typing import Final
-
-from pydantic import SecretStr
 
 from coatcheck.admission.identity import Credential, Identity, ProviderUnavailable, Unauthenticated
 from coatcheck.core.problems import Refused
@@ -14,6 +10,7 @@ from coatcheck.http.exchange import Exchange
 from coatcheck.http.identity import CredentialReader, read_token
 from coatcheck.http.refusals import forbidden, not_found, provider_unavailable, unauthenticated
 from coatcheck.http.services import HttpServices
+from coatcheck.http.shared_secrets import SharedSecrets, are_metrics_open, metrics_secrets
 
 OPERATOR: Final = Identity("", frozenset({Scope.ADMIN}), "operator")
 """Whoever has the operators' own key."""
@@ -32,9 +29,9 @@ class Doorkeeper:
         self._metrics = services.metrics
         self._asks_clients = settings.has_auth
         self._reader = CredentialReader(settings)
-        self._operator_keys = _secrets(settings.operator_key)
-        self._metrics_keys = _secrets(settings.metrics_key, settings.operator_key)
-        self._are_metrics_open = settings.metrics_open or (not settings.has_auth and settings.metrics_key is None)
+        self._operator_secrets = SharedSecrets(settings.operator_key)
+        self._metrics_secrets = metrics_secrets(settings)
+        self._are_metrics_open = are_metrics_open(settings)
 
     def admit(self, exchange: Exchange, access: Access) -> bool:
         """Let the request in if that can be told at once. False: `admit_later` has to ask first.
@@ -80,15 +77,16 @@ class Doorkeeper:
         return access.scope is None or (access.scope is not Scope.ADMIN and not self._asks_clients)
 
     def _is_operator(self, exchange: Exchange, access: Access) -> bool:
-        if not access.is_metrics and not self._operator_keys:
+        if not access.is_metrics and not self._operator_secrets:
             raise not_found()
-        token = read_token(exchange)
-        return token is not None and _is_one_of(token, self._metrics_keys if access.is_metrics else self._operator_keys)
+        token = read_token(exchange.headers)
+        secrets = self._metrics_secrets if access.is_metrics else self._operator_secrets
+        return token is not None and secrets.have(token)
 
     def _credential(self, exchange: Exchange, access: Access) -> Credential:
         if access.scope is not Scope.ADMIN:
             return self._reader.read(exchange, may_be_cookie=access.is_view and exchange.method in _READING)
-        token = read_token(exchange)
+        token = read_token(exchange.headers)
         if token is None:
             raise Unauthenticated("missing")
         return Credential(token)
@@ -108,14 +106,3 @@ def _let_in(exchange: Exchange, access: Access, identity: Identity) -> None:
         raise forbidden(f"This takes the scope {access.scope}, which the credential does not have.")
     exchange.identity = identity
     exchange.tenant = identity.tenant
-
-
-def _secrets(*settings: SecretStr | None) -> Sequence[bytes]:
-    return [secret.get_secret_value().encode() for secret in settings if secret is not None]
-
-
-def _is_one_of(token: bytes, secrets: Sequence[bytes]) -> bool:
-    is_known = False
-    for secret in secrets:
-        is_known |= hmac.compare_digest(token, secret)
-    return is_known

@@ -3,6 +3,7 @@
 from typing import Final
 
 from coatcheck.admission.credentials_gateway import GatewayTrust, gateway_name
+from coatcheck.admission.headers import HeaderValues
 from coatcheck.admission.identity import Credential, Unauthenticated
 from coatcheck.core import limits
 from coatcheck.core.api_keys import KEY_PREFIX
@@ -37,7 +38,7 @@ class CredentialReader:
             named = self._named_by_gateway(exchange, self._trust)
             if named is not None:
                 return named
-        token = read_token(exchange)
+        token = read_token(exchange.headers)
         if token is None and may_be_cookie:
             token = _view_cookie(exchange)
         if token is None:
@@ -58,13 +59,13 @@ class CredentialReader:
         return Credential(b"", name)
 
 
-def read_token(exchange: Exchange) -> bytes | None:
+def read_token(headers: HeaderValues) -> bytes | None:
     """The token of `Authorization: Bearer`, or the key of `apikey`; None where neither is there.
 
     Raises:
         Unauthenticated: there are several, or it can be none.
     """
-    bearers, keys = exchange.headers.get(b"authorization"), exchange.headers.get(b"apikey")
+    bearers, keys = headers.get(b"authorization"), headers.get(b"apikey")
     values = keys if bearers is None else bearers
     if values is None:
         return None

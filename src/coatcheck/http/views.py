@@ -61,7 +61,7 @@ class BeginViewSession:
         self._services = services
 
     async def __call__(self, exchange: Exchange, operation: Operation) -> None:
-        token, expires_at = read_token(exchange), exchange.identity.expires_at
+        token, expires_at = read_token(exchange.headers), exchange.identity.expires_at
         if token is None or expires_at is None or exchange.identity.job_id is None:
             raise forbidden("A view session is begun with a view token of the job.")
         await read_body(exchange, limits.VIEW_BODY_BYTES_MAX, self._services.settings.body_timeout_s)

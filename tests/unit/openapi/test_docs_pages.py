@@ -35,8 +35,8 @@ PAGES = [
 ]
 
 
-UNUSUAL = ("method-not-allowed", "unauthenticated", "forbidden", "identity-provider-unavailable")
-"""Codes that no route of a service without authentication owns."""
+UNUSUAL = ("method-not-allowed", "unauthenticated", "forbidden", "identity-provider-unavailable", "conflict")
+"""Codes that no route of a service without authentication owns, and that of operators."""
 
 
 def client(settings: Settings | None = None, mount: str = "") -> httpx.AsyncClient:
