@@ -81,6 +81,7 @@ class TestRevoking(Suite):
             assert found == Tombstone(job.id, OPERATION, world.now)
             assert await world.store.read_result(TENANT, job.id, world.now) is None
         assert await world.find(other.id, OTHER_TENANT) == other
+        assert await world.store.find_job(OTHER_TENANT, job.id, world.now) is None
 
     @pytest.mark.parametrize("policy", ENDING)
     async def test_many_jobs_take_bounded_steps_to_the_end(self, world: World, policy: Revocation) -> None:
