@@ -47,7 +47,6 @@ def admin_collections(services: HttpServices) -> Sequence[AdminCollection]:
     limits = LimitRoutes(services, Limits(store, limit_defaults(services.settings, app)))
     operations = ModeRoutes(services, Modes(store, app.operations))
     audit = AuditRoutes(services)
-    jobs, dead_letters = _job_routes(services)
     revocations = RevocationRoutes(services, Tenants(store), revocations_of(services.settings, app, store))
     return [
         AdminCollection(
@@ -80,6 +79,15 @@ def admin_collections(services: HttpServices) -> Sequence[AdminCollection]:
             },
         ),
         AdminCollection("audit", {"GET": audit.list}),
+        *_job_collections(services),
+    ]
+
+
+def _job_collections(services: HttpServices) -> Sequence[AdminCollection]:
+    room = Jobs(services.store, services.app.policies)
+    jobs = JobRoutes(services, room)
+    dead_letters = DeadLetterRoutes(services, room, DeadLetters(services.store, room, services.app))
+    return [
         AdminCollection(
             "jobs",
             {"GET": jobs.list},
@@ -94,9 +102,3 @@ def admin_collections(services: HttpServices) -> Sequence[AdminCollection]:
         ),
         AdminCollection("redrives", {"POST": dead_letters.redrive_many}),
     ]
-
-
-def _job_routes(services: HttpServices) -> tuple[JobRoutes, DeadLetterRoutes]:
-    jobs = Jobs(services.store, services.app.policies)
-    dead_letters = DeadLetters(services.store, jobs, services.app)
-    return JobRoutes(services, jobs), DeadLetterRoutes(services, jobs, dead_letters)
