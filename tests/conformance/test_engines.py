@@ -39,7 +39,7 @@ from coatcheck.testing.conformance.queue_limits import (
     TestQueueLimitsTogether,
 )
 from coatcheck.testing.conformance.reading import TestExpiry, TestIsolation, TestLists, TestMeasures
-from coatcheck.testing.conformance.revoking import TestQuarantine, TestRevoking
+from coatcheck.testing.conformance.revoking import TestQuarantine, TestRevokedInbox, TestRevoking
 from coatcheck.testing.conformance.start_limits import (
     TestHeldTurns,
     TestShares,
@@ -102,6 +102,7 @@ SUITE = [
     TestRedrive,
     TestRescue,
     TestRetention,
+    TestRevokedInbox,
     TestRevoking,
     TestShares,
     TestSpending,

@@ -34,7 +34,14 @@ PAYLOAD_BYTES_AT_ONCE = 8 * 1024 * 1024
 _REFUSED_COLUMNS = 12
 _COSTS: msgspec.json.Decoder[list[tuple[str, int]]] = msgspec.json.Decoder(list[tuple[str, int]])
 
-Refusal: TypeAlias = tuple[Submission, Earlier | QueueFull | OverBudget]
+_TAKEN_COLUMNS = 17
+
+
+class TenantRevoked(msgspec.Struct, frozen=True):
+    """The tenant gets no new work any more."""
+
+
+Refusal: TypeAlias = tuple[Submission, Earlier | QueueFull | OverBudget | TenantRevoked]
 """A job that was handed in, and what its key stands for instead, or the limit it met."""
 
 
@@ -77,11 +84,11 @@ async def promote_rows(
     """Accept what this transaction has just taken out of the inbox, as if it came over HTTP now."""
     # The oldest first: among jobs with one key it is to be the one that has it.
     new = sorted((row for row in rows if not row[-1]), key=lambda row: str(row[0]))
-    submissions = [_submission(row[:-1], terms) for row in new]
-    if not submissions:
+    if not new:
         return
-    refused: list[Refusal] = []
-    answers = await accept_limited(transaction, submissions, counts_inbox=False)
+    refused: list[Refusal] = [(_submission(row, terms), TenantRevoked()) for row in new if row[-2]]
+    submissions = [_submission(row, terms) for row in new if not row[-2]]
+    answers = await accept_limited(transaction, submissions, counts_inbox=False) if submissions else ()
     for submission, answer in zip(submissions, answers, strict=True):
         if isinstance(answer, Exception):
             raise answer
@@ -119,8 +126,8 @@ async def _refuse(transaction: Transaction, refused: Sequence[Refusal], policies
     await endings.write()
 
 
-def _error(answer: Earlier | QueueFull | OverBudget) -> ErrorInfo:
-    category = ErrorCategory.INVALID_INPUT
+def _error(answer: Earlier | QueueFull | OverBudget | TenantRevoked) -> ErrorInfo:
+    category, code = ErrorCategory.INVALID_INPUT, None
     match answer:
         case QueueFull(limit, queued):
             category, code = ErrorCategory.LIMIT_EXCEEDED, "too-many-queued"
@@ -129,6 +136,8 @@ def _error(answer: Earlier | QueueFull | OverBudget) -> ErrorInfo:
             category, code = ErrorCategory.LIMIT_EXCEEDED, "budget-exceeded"
             cost, left = units_of(charge.units), units_of(answer.left)
             detail = f"When this work was to be queued, {left} {charge.kind} of its budget were left; it costs {cost}."
+        case TenantRevoked():
+            category, code, detail = ErrorCategory.TENANT_REVOKED, None, "The tenant was revoked before it was queued."
         case Replayed(job):
             code, detail = "idempotency-key-replayed", f"The same work was accepted under this key as {job.id}."
         case KeyConflict(job_id):
@@ -142,7 +151,7 @@ def _submission(row: Row, terms: Terms) -> Submission:
     (
         job_id, tenant, operation, operation_version, priority, max_attempts, created_at, available_at, deadline_at,
         correlation_id, traceparent, payload, key, algorithm, fingerprint, key_expires_at, costs,
-    ) = row  # fmt: skip
+    ) = row[:_TAKEN_COLUMNS]  # fmt: skip
     return Submission(
         job_id=job_id,
         tenant=tenant,
