@@ -60,4 +60,4 @@ async def test_a_budget_is_set_and_cleared_as_a_limit(desk: Desk) -> None:
     ],
 )
 async def test_a_budget_that_cannot_be_is_refused(desk: Desk, path: str, pointer: str) -> None:
-    assert await desk.refused("PUT", f"/limits/{path}", 422, "invalid-request", {"value": 1}) == [pointer]
+    assert await desk.refused("PUT", path, 422, "invalid-request", {"value": 1}) == [pointer]
