@@ -36,7 +36,10 @@ class PolicyOptions(TypedDict, total=False):
     ask for, lower first ((0, 9)). runs_in: "loop" for `async def`, "thread" for `def`, or "process" for a process of
     the job's own. spend_max: the units that a job may spend, by kind ({"calls": 20}; none).
     tenant_submit_rate, submit_rate: jobs a second that each tenant, or all together, may hand in (None);
-    tenant_submit_burst, submit_burst: how many at once after a pause (a second's worth).
+    tenant_submit_burst, submit_burst: how many at once after a pause (a second's worth). queue_depth_max: jobs
+    waiting (None); queue_age_max: how long the oldest may have waited when more is taken (None). tenant_queued,
+    tenant_running: the most jobs of each tenant that may wait, or run, at once over the whole store (None). max_share:
+    the part of one worker's places that one tenant may have at once, above 0 to 1; one place in any case (None).
     """
 
     max_attempts: int
@@ -59,6 +62,11 @@ class PolicyOptions(TypedDict, total=False):
     tenant_submit_burst: float | None
     submit_rate: float | None
     submit_burst: float | None
+    queue_depth_max: int | None
+    queue_age_max: Duration | None
+    tenant_queued: int | None
+    tenant_running: int | None
+    max_share: float | None
 
 
 def policy_from(options: PolicyOptions, is_async: bool) -> Policy:
@@ -108,6 +116,13 @@ def _amount(value: Any) -> float:
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not is_number or not 0 <= value <= limits.RATE_MAX:
         raise ValueError(f"{value!r} is not a number from 0 to {limits.RATE_MAX}")
+    return float(value)
+
+
+def _share(value: Any) -> float:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not is_number or not 0 < value <= 1:
+        raise ValueError(f"{value!r} is not a number above 0 and up to 1")
     return float(value)
 
 
@@ -173,4 +188,9 @@ _READERS: dict[str, tuple[str | None, Callable[[Any], Any]]] = {
     "tenant_submit_burst": ("tenant_submit_burst", _optional(_amount)),
     "submit_rate": ("submit_rate", _optional(_amount)),
     "submit_burst": ("submit_burst", _optional(_amount)),
+    "queue_depth_max": ("queue_depth_max", _optional(_whole(0, limits.RATE_MAX))),
+    "queue_age_max": ("queue_age_max_s", _optional(seconds)),
+    "tenant_queued": ("tenant_queued_max", _optional(_whole(0, limits.TENANT_JOBS_MAX))),
+    "tenant_running": ("tenant_running_max", _optional(_whole(0, limits.TENANT_JOBS_MAX))),
+    "max_share": ("share_max", _optional(_share)),
 }

@@ -8,25 +8,23 @@ import sys
 from collections.abc import Callable
 from importlib import import_module
 from types import ModuleType
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from starlette.types import ASGIApp
 
 from coatcheck.acceptance.acceptance import Acceptance
-from coatcheck.admission.authentication import Authentication
-from coatcheck.admission.buckets import LocalBuckets
 from coatcheck.admission.directory import Directory
-from coatcheck.admission.gate import Gate
 from coatcheck.admission.key_sets import KeySetUnavailable
 from coatcheck.admission.limit_defaults import limit_defaults
-from coatcheck.admission.rates import Rates
-from coatcheck.admission.shared_buckets import BucketServer, SharedBuckets
+from coatcheck.admission.parts import make_admission
+from coatcheck.admitting import make_buckets
 from coatcheck.app import App
 from coatcheck.authenticating import ExtraMissing, make_authentication
 from coatcheck.completion.estimates import Estimates, RetryBounds
 from coatcheck.completion.events.channel import ChannelRefused
 from coatcheck.completion.events.file import FileChannel
 from coatcheck.completion.relay import Relay, RelayParts
+from coatcheck.completion.start_checks import StartChecks
 from coatcheck.completion.watch import JobWatch
 from coatcheck.core.faults import FaultPoint, no_fault
 from coatcheck.execution.parts import WorkerParts, WorkerSettings
@@ -50,6 +48,7 @@ from coatcheck.stores.sqlite.store import SqliteStore
 from coatcheck.testing.faults import crash_at
 from coatcheck.upkeep.loop import Upkeep, UpkeepParts
 
+_Made = TypeVar("_Made")
 _log = get_logger(__name__)
 
 
@@ -91,13 +90,18 @@ class Runtime:
         self._app_ref = _checked_ref(app, app_ref) if "worker" in settings.roles else ""
         self.store: Store = self._make_store()
         self.directory = Directory(self.store, self.clock, limit_defaults(settings, app))
-        self._buckets = self._make_buckets()
-        self._rates = Rates(lambda: self.directory.book, self._buckets)
-        self.acceptance = Acceptance(self.store, self.clock, Gate(self._rates), self._fault_point)
+        buckets = _or_refused(lambda: make_buckets(settings, app.name, self.clock, self.metrics))
+        self._admission = make_admission(self.directory, buckets, self.store, self.clock)
+        self.acceptance = Acceptance(
+            self.store, self.clock, self._admission.gate, self._fault_point, self.directory.current_terms
+        )
         self._watch = JobWatch(self.store, self.clock)
         bounds = RetryBounds(settings.retry_after_min_s, settings.retry_after_max_s)
-        self._estimates = Estimates(self.store, self.clock, bounds)
-        self._authentication = _made_authentication(settings, self.store, self.directory, self.clock)
+        self.estimates = Estimates(self.store, self._admission.measures, self._admission.forecasts, self.clock, bounds)
+        self._start_checks = StartChecks(self.store, self.clock, self.metrics)
+        self._authentication = _or_refused(
+            lambda: make_authentication(settings, self.store, self.directory, self.clock)
+        )
         self._worker: Worker | None = None
         self._relay: Relay | None = None
         self._upkeep: Upkeep | None = None
@@ -118,8 +122,7 @@ class Runtime:
             self._is_open = True
             self._unlisten = self.store.listen(self._hear)
             await self.directory.start()
-            if isinstance(self._buckets, SharedBuckets):
-                self._buckets.start()
+            self._admission.start()
             await self._start_roles()
         except KeySetUnavailable as error:
             await self._end_parts()
@@ -139,12 +142,13 @@ class Runtime:
                 store=self.store,
                 acceptance=self.acceptance,
                 watch=self._watch,
-                estimates=self._estimates,
+                estimates=self.estimates,
+                start_checks=self._start_checks,
                 metrics=self.metrics,
                 settings=self.settings,
                 directory=self.directory,
                 draining=self.draining,
-                rates=self._rates,
+                rates=self._admission.rates,
                 fault_point=self._fault_point,
                 authentication=self._authentication,
             )
@@ -164,9 +168,11 @@ class Runtime:
     async def _start_roles(self) -> None:
         roles = self.settings.roles
         if "api" in roles:
+            self._start_checks.start()
             await self._authentication.start()
         if "upkeep" in roles:
             self._upkeep = Upkeep(self._upkeep_parts())
+            self.directory.on_change(self._upkeep.look_at_turns)
             self._upkeep.start()
         if "relay" in roles and self.settings.events_path is not None:
             channel = FileChannel(self.settings.events_path, self.app.name)
@@ -182,12 +188,11 @@ class Runtime:
             if part is not None:
                 await _end(part)
         self._worker = self._relay = self._upkeep = None
-        await self._estimates.close()
+        await _end(self._start_checks)
+        await _end(self._admission)
         await _end(self._authentication)
         self._unlisten()
         await _end(self.directory)
-        if isinstance(self._buckets, SharedBuckets):
-            await _end(self._buckets)
         if self._is_open:
             self._is_open = False
             await self.store.close()
@@ -228,19 +233,6 @@ class Runtime:
         engine: Callable[..., Store] = load_engine("postgres", "store", "PostgreSQL").PostgresStore
         return engine(config, self.clock, self._fault_point)
 
-    def _make_buckets(self) -> LocalBuckets | SharedBuckets:
-        local, url = LocalBuckets(self.clock), self.settings.limits_store
-        if url is None:
-            return local
-        try:
-            valkey = import_module("coatcheck.admission.valkey")
-        except ModuleNotFoundError as error:
-            raise StartRefused(
-                f"limits_store is set, and its client {error.name} is not installed; install coatcheck[valkey]."
-            ) from error
-        server: BucketServer = valkey.Valkey(url.get_secret_value(), self.app.name)
-        return SharedBuckets(server, local, self.metrics)
-
     def _make_worker(self, parts: WorkerParts) -> Worker:
         return Worker(parts)
 
@@ -257,6 +249,7 @@ class Runtime:
             interval_s=self.settings.upkeep_interval_s,
             lease_s=self.settings.lease_s,
             inbox_interval_s=self.settings.inbox_interval_s,
+            terms=self.directory.current_terms,
         )
 
     def _worker_parts(self) -> WorkerParts:
@@ -282,9 +275,9 @@ class Runtime:
         )
 
 
-def _made_authentication(settings: Settings, store: Store, directory: Directory, clock: Clock) -> Authentication:
+def _or_refused(make: Callable[[], _Made]) -> _Made:
     try:
-        return make_authentication(settings, store, directory, clock)
+        return make()
     except ExtraMissing as error:
         raise StartRefused(str(error)) from error
 

@@ -10,6 +10,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from coatcheck.admission.calls import SubmitOptions, admit_call
 from coatcheck.admission.identity import DEFAULT_TENANT
 from coatcheck.admission.modes import require_taking
+from coatcheck.admission.queue_full import jobs_too_many, queue_full
 from coatcheck.app import App
 from coatcheck.core.job import JobRecord
 from coatcheck.core.problems import Refused
@@ -17,7 +18,7 @@ from coatcheck.observe.logs import configure_logging
 from coatcheck.runtime import Runtime
 from coatcheck.serving import run_until_stopped
 from coatcheck.settings import Settings
-from coatcheck.store.records import Accepted, Disposition, KeyConflict, KeyOfExpiredJob, Replayed
+from coatcheck.store.records import Accepted, KeyConflict, KeyOfExpiredJob, QueueFull, Replayed
 
 
 class Service:
@@ -115,15 +116,20 @@ class Service:
         await require_taking(self._runtime.directory, operation, tenant)
         admitted = admit_call(declared, request, options, self._runtime.clock.now())
         if connection is None:
-            return _accepted_job(await acceptance.accept(declared, admitted, tenant))
-        return _accepted_job(await acceptance.hand_in(declared, admitted, tenant, connection))
+            disposition = await acceptance.accept(declared, admitted, tenant)
+        else:
+            disposition = await acceptance.hand_in(declared, admitted, tenant, connection)
+        if isinstance(disposition, QueueFull):
+            wait_s = self._runtime.estimates.room_after_s(operation, jobs_too_many(disposition))
+            raise queue_full(disposition, wait_s)
+        return _accepted_job(disposition)
 
     def render_metrics(self) -> tuple[bytes, str]:
         """This process's metrics in the Prometheus text format, and its content type."""
         return self._runtime.metrics.render()
 
 
-def _accepted_job(disposition: Disposition) -> JobRecord:
+def _accepted_job(disposition: Accepted | Replayed | KeyConflict | KeyOfExpiredJob) -> JobRecord:
     match disposition:
         case Accepted(job) | Replayed(job):
             return job

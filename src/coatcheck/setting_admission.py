@@ -1,16 +1,18 @@
-"""The settings that say how fast work may come in."""
+"""The settings that say how fast work may come in, and how much of it."""
 
 from typing import Annotated, Any, TypeAlias
 
 from pydantic import BaseModel, Field
 
 from coatcheck.core import limits
-from coatcheck.setting_values import RATES, LimitsUrl, secret, setting
+from coatcheck.setting_values import DURATION, RATES, LimitsUrl, Seconds, secret, setting
 
 _RATE = f"a number a second from 0 to {limits.RATE_MAX:,}"
+_JOBS = f"a whole number from 0 to {limits.TENANT_JOBS_MAX:,}"
 _BURST = f"a number from 0 to {limits.RATE_MAX:,}"
 
 Amount: TypeAlias = Annotated[float, Field(ge=0, le=limits.RATE_MAX)]
+Jobs: TypeAlias = Annotated[int, Field(ge=0, le=limits.TENANT_JOBS_MAX)]
 
 
 def _limit(form: str, description: str, example: Any) -> Any:
@@ -32,10 +34,29 @@ class AdmissionSettings(BaseModel):
         _RATE, "Reads of jobs, lists and results that each tenant may make a second; more are answered 429.", 100
     )
     tenant_read_burst: Amount | None = _burst("Reads that each tenant may make at once after a pause.", 400)
+    tenant_queued_max: Jobs | None = _limit(
+        _JOBS, "Jobs of each tenant that may wait at once, over all operations; more are answered 429.", 1000
+    )
+    tenant_running_max: Jobs | None = _limit(
+        _JOBS, "Jobs of each tenant that may run at once, over all operations and workers; the others wait.", 20
+    )
     submit_rate: Amount | None = _limit(
         _RATE, "Jobs that all tenants together may hand in a second; more are answered 503.", 2000
     )
     submit_burst: Amount | None = _burst("Jobs that all tenants together may hand in at once after a pause.", 4000)
+    queue_depth_max: Amount | None = _limit(
+        f"a number from 0 to {limits.RATE_MAX:,}",
+        "Jobs that may wait in all queues together; more are answered 503.",
+        100_000,
+    )
+    queue_age_max_s: Seconds | None = setting(
+        None,
+        RATES,
+        f"{DURATION}; left out: unlimited",
+        "How long the oldest job that could start may have waited before new work is answered 503.",
+        "10m",
+        ge=0,
+    )
     limits_store: LimitsUrl | None = secret(
         None,
         RATES,

@@ -10,6 +10,7 @@ import pytest
 from coatcheck.admission.directory import Directory
 from coatcheck.core.job import InstantMs
 from coatcheck.execution.claim_loop import ClaimLoop
+from coatcheck.execution.held import Ledger
 from coatcheck.execution.parts import WorkerParts, WorkerSettings
 from coatcheck.execution.placement import Placement
 from coatcheck.observe.metrics import Metrics
@@ -91,7 +92,7 @@ async def test_bb_110_idle_workers_ask_once_a_second_each(tmp_path: Path) -> Non
     store = CountingStore(SqliteConfig(tmp_path / "store.db", app.name))
     await store.open()
     parts = WorkerParts(store, app, APP, WorkerSettings(poll_s=POLL_S), Metrics(), CLOCK, Directory(store, CLOCK, {}))
-    loops = [ClaimLoop(parts, f"worker-{number}", EveryPlaceFree(), print) for number in range(IDLE_WORKERS)]
+    loops = [ClaimLoop(parts, f"worker-{number}", Ledger(), EveryPlaceFree(), print) for number in range(IDLE_WORKERS)]
     tasks = [asyncio.create_task(loop.run()) for loop in loops]
     begun_s = CLOCK.monotonic_s()
     seconds = scaled(3, 20)

@@ -31,8 +31,21 @@ from coatcheck.testing.conformance.inbox import TestInbox, TestInboxEvents, Test
 from coatcheck.testing.conformance.leases import TestHeartbeats, TestRescue, TestZombies
 from coatcheck.testing.conformance.operating import TestDeadLetters, TestOperating, TestSurveys
 from coatcheck.testing.conformance.outbox import TestOutbox
+from coatcheck.testing.conformance.queue_limits import (
+    TestQueueLimits,
+    TestQueueLimitsAndKeys,
+    TestQueueLimitsInInbox,
+    TestQueueLimitsTogether,
+)
 from coatcheck.testing.conformance.reading import TestExpiry, TestIsolation, TestLists, TestMeasures
 from coatcheck.testing.conformance.revoking import TestQuarantine, TestRevoking
+from coatcheck.testing.conformance.start_limits import (
+    TestHeldTurns,
+    TestShares,
+    TestStartLimits,
+    TestStartLimitsTogether,
+    TestWeights,
+)
 from coatcheck.testing.conformance.transitions import TestTransitions
 from coatcheck.testing.conformance.upkeep import TestBaseline, TestOverdueSweep, TestRetention
 from coatcheck.testing.conformance.wakeups import TestWakeUps
@@ -62,6 +75,7 @@ SUITE = [
     TestFaults,
     TestGroupCommit,
     TestHeartbeats,
+    TestHeldTurns,
     TestInbox,
     TestInboxEvents,
     TestInboxKeys,
@@ -77,16 +91,24 @@ SUITE = [
     TestOverdueSweep,
     TestProcessingTime,
     TestQuarantine,
+    TestQueueLimits,
+    TestQueueLimitsAndKeys,
+    TestQueueLimitsInInbox,
+    TestQueueLimitsTogether,
     TestRedrive,
     TestRescue,
     TestRetention,
     TestRevoking,
+    TestShares,
     TestSpending,
+    TestStartLimits,
+    TestStartLimitsTogether,
     TestSuccess,
     TestSurveys,
     TestTenants,
     TestTransitions,
     TestWakeUps,
+    TestWeights,
     TestZombies,
 ]
 

@@ -13,12 +13,15 @@ import pytest
 from coatcheck.core.job import Progress
 from coatcheck.core.outcome import Outcome, Released
 from coatcheck.core.policy import Policies
+from coatcheck.core.quotas import ALL
 from coatcheck.core.states import Status
 from coatcheck.store.records import Beat, Finishing, Prunable, Redriving
 from coatcheck.stores.sqlite import readers as readers_module
 from coatcheck.stores.sqlite import store as store_module
 from coatcheck.stores.sqlite.connection import open_reader, open_writer
 from coatcheck.stores.sqlite.statements import sql
+from coatcheck.testing.conformance.queue_limits import queued_limit
+from coatcheck.testing.conformance.start_limits import at_most
 from coatcheck.testing.conformance.world import (
     BROKEN,
     DONE,
@@ -123,6 +126,16 @@ async def _conflict(world: World) -> Verb:
     return await _accept_with_key(world)
 
 
+async def _accept_under_a_limit(world: World) -> Verb:
+    submission = world.submission(limits=(queued_limit(5), queued_limit(9, ALL)))
+    return lambda: world.store.accept_job(submission)
+
+
+async def _refuse(world: World) -> Verb:
+    submission = world.submission(limits=(queued_limit(0),), key=key_of(world))
+    return lambda: world.store.accept_job(submission)
+
+
 async def _claim_one(world: World) -> Verb:
     await world.accept()
     return world.claims
@@ -131,6 +144,36 @@ async def _claim_one(world: World) -> Verb:
 async def _claim_under_a_bound(world: World) -> Verb:
     world.policies[OPERATION] = replace(POLICY, concurrency_max=5)
     return await _claim_one(world)
+
+
+async def _claim_under_a_limit(world: World) -> Verb:
+    await world.accept()
+    return lambda: world.claims(terms=at_most(1, TENANT))
+
+
+async def _claim_past_a_held_turn(world: World) -> Verb:
+    await _claim_at_the_limit(world)
+    assert await world.claim(terms=at_most(1, TENANT)) == []
+    await world.accept(tenant="birch")
+    return lambda: world.claims(terms=at_most(1, TENANT))
+
+
+async def _claim_at_the_limit(world: World) -> Verb:
+    await world.start()
+    await world.accept()
+    return lambda: world.claims(terms=at_most(1, TENANT))
+
+
+async def _finish_under_a_limit(world: World) -> Verb:
+    finishing = Finishing((await world.start()).lease, DONE, POLICY, 0.5, is_limited=True)
+    return lambda: world.store.finish_attempt(finishing, world.now)
+
+
+async def _finish_for_a_held_turn(world: World) -> Verb:
+    finishing = Finishing((await world.start()).lease, DONE, POLICY, 0.5, is_limited=True)
+    await world.accept()
+    assert await world.claim(terms=at_most(1, TENANT)) == []
+    return lambda: world.store.finish_attempt(finishing, world.now)
 
 
 async def _claim_eight(world: World) -> Verb:
@@ -263,6 +306,11 @@ def _prune(what: Prunable, after_s: float) -> Callable[[World], Awaitable[Verb]]
     return prepare
 
 
+async def _count_ahead(world: World) -> Verb:
+    job = await world.accept()
+    return lambda: world.store.count_ahead(job, 10)
+
+
 async def _measure(world: World) -> Verb:
     await world.accept()
     return lambda: world.store.measure_queues(world.now)
@@ -285,15 +333,22 @@ COSTS: dict[str, tuple[Callable[[World], Awaitable[Verb]], Cost, Cost]] = {
     "accept with a key": (_accept_with_key, (6, 5), (7, 6)),
     "accept with a deadline": (_accept_with_deadline, (6, 5), (7, 6)),
     "accept delayed": (_accept_delayed, (3, 3), (4, 4)),
+    "accept under limits": (_accept_under_a_limit, (6, 4), (7, 5)),
+    "refuse at a limit": (_refuse, (3, 2), (3, 2)),
     "replay": (_replay, (3, 0), (3, 0)),
     "key conflict": (_conflict, (2, 0), (2, 0)),
     "claim one": (_claim_one, (9, 4), (10, 5)),
     "claim one under a bound": (_claim_under_a_bound, (10, 4), (11, 5)),
+    "claim one under a tenant's limit": (_claim_under_a_limit, (10, 4), (11, 5)),
+    "claim nothing at a tenant's limit": (_claim_at_the_limit, (8, 1), (8, 1)),
+    "claim past a held turn": (_claim_past_a_held_turn, (9, 4), (10, 5)),
     "claim eight": (_claim_eight, (9, 17), (10, 25)),
     "claim nothing": (_claim_nothing, (4, 0), (4, 0)),
     "beat": (_beat, (1, 1), (1, 1)),
     "beat with progress": (_beat_with_progress, (1, 1), (1, 1)),
     "finish succeeded": (_finish(DONE), (5, 4), (6, 5)),
+    "finish under a tenant's limit": (_finish_under_a_limit, (6, 4), (7, 5)),
+    "finish for a held turn": (_finish_for_a_held_turn, (7, 5), (8, 6)),
     "finish failed": (_finish(BROKEN), (4, 3), (5, 4)),
     "finish for another try": (_finish(FLAKY), (6, 4), (7, 5)),
     "release": (_finish(Released()), (6, 4), (7, 5)),
@@ -318,7 +373,8 @@ COSTS: dict[str, tuple[Callable[[World], Awaitable[Verb]], Cost, Cost]] = {
     "prune a job": (_prune(Prunable.JOBS, _KEPT_S), (7, 5), (7, 5)),
     "prune a tombstone": (_prune(Prunable.TOMBSTONES, _KEPT_S + POLICY.retention.tombstone_s), (1, 1), (1, 1)),
     "prune a key": (_prune(Prunable.KEYS, 10), (1, 1), (1, 1)),
-    "measure queues": (_measure, (5, 0), (5, 0)),
+    "measure queues": (_measure, (6, 0), (6, 0)),
+    "count ahead": (_count_ahead, (1, 0), (1, 0)),
     "check health": (_check_health, (1, 0), (1, 0)),
     "read the outbox": (_read_outbox, (1, 0), (1, 0)),
 }

@@ -1,16 +1,16 @@
 """The one commit between a valid submission and its 202. Nothing else calls the store's accept_job and hand_in."""
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from coatcheck.acceptance.random_bits import RandomBits
 from coatcheck.acceptance.submissions import submission_of
-from coatcheck.admission.gate import Gate
+from coatcheck.admission.gate import Gate, Passage
 from coatcheck.admission.options import Admitted
-from coatcheck.admission.rates import Permit
 from coatcheck.app import Operation
 from coatcheck.core.faults import FaultPoint, no_fault
 from coatcheck.core.ids import IdSequence
+from coatcheck.core.terms import ANY_TERMS, Terms
 from coatcheck.store.clock import Clock
 from coatcheck.store.contract import AcceptanceStore
 from coatcheck.store.inbox import InboxStore
@@ -18,13 +18,21 @@ from coatcheck.store.records import Accepted, Disposition, Submission
 
 
 class Acceptance:
-    """Lets admitted submissions through the gate, gives them their ids and stores them."""
+    """Lets admitted submissions through the gate and stores them under ids of their own, by the terms of the moment."""
 
-    def __init__(self, store: AcceptanceStore, clock: Clock, gate: Gate, fault_point: FaultPoint = no_fault) -> None:
+    def __init__(
+        self,
+        store: AcceptanceStore,
+        clock: Clock,
+        gate: Gate,
+        fault_point: FaultPoint = no_fault,
+        terms: Callable[[], Terms] = lambda: ANY_TERMS,
+    ) -> None:
         self._store = store
         self._clock = clock
         self._gate = gate
         self._fault_point = fault_point
+        self._terms = terms
         self._ids = IdSequence()
         self._random = RandomBits()
 
@@ -35,8 +43,8 @@ class Acceptance:
             Refused: a limit holds; nothing was written and nothing used up.
             StoreUnavailable: nothing was written.
         """
-        permit = await self._gate.enter(operation, admitted, tenant)
-        disposition = await _used(permit, self._store.accept_job(self._submission(operation, admitted, tenant)))
+        passage = await self._gate.enter(operation, admitted, tenant)
+        disposition = await _used(passage, self._store.accept_job(self._submission(operation, admitted, tenant)))
         self._fault_point("after-commit-before-response")
         return disposition
 
@@ -52,25 +60,26 @@ class Acceptance:
         store = self._store
         if not isinstance(store, InboxStore):
             raise ValueError("connection was given, but only a store on PostgreSQL takes work in your own transaction.")
-        permit = await self._gate.enter(operation, admitted, tenant)
-        return await _used(permit, store.hand_in(connection, self._submission(operation, admitted, tenant)))
+        passage = await self._gate.enter(operation, admitted, tenant)
+        return await _used(passage, store.hand_in(connection, self._submission(operation, admitted, tenant)))
 
     def _submission(self, operation: Operation, admitted: Admitted, tenant: str) -> Submission:
         now_us = self._clock.now_us()
         job_id = self._ids.next_id(now_us, self._random.next_bits())
-        return submission_of(operation, admitted, tenant, job_id, now_us)
+        limits = self._terms().queued(tenant, operation.name)
+        return submission_of(operation, admitted, tenant, job_id, now_us, limits)
 
 
-async def _used(permit: Permit | None, writing: Awaitable[Disposition]) -> Disposition:
+async def _used(passage: Passage, writing: Awaitable[Disposition]) -> Disposition:
     """What the store makes of a submission; only a new job uses up what was taken for it."""
-    if permit is None:
-        return await writing
+    # After a cancellation the commit may still be on its way.
+    is_accepted = True
     try:
         disposition = await writing
+        is_accepted = isinstance(disposition, Accepted)
     except Exception:
-        # Not after a cancellation: the commit may still be on its way.
-        permit.give_back()
+        is_accepted = False
         raise
-    if not isinstance(disposition, Accepted):
-        permit.give_back()
+    finally:
+        passage.settle(is_accepted)
     return disposition

@@ -4,10 +4,18 @@ from coatcheck.admission.options import Admitted, KeyOfBody
 from coatcheck.app import Operation
 from coatcheck.core.job import InstantMs
 from coatcheck.core.policy import Policy
+from coatcheck.core.quotas import Limit
 from coatcheck.store.records import IdempotencyKey, Submission
 
 
-def submission_of(operation: Operation, admitted: Admitted, tenant: str, job_id: str, now_us: int) -> Submission:
+def submission_of(
+    operation: Operation,
+    admitted: Admitted,
+    tenant: str,
+    job_id: str,
+    now_us: int,
+    limits: tuple[Limit, ...] = (),
+) -> Submission:
     """The submission as it stands at this microsecond, under an id that nobody else has."""
     created_at = now_us // 1000
     return Submission(
@@ -25,6 +33,7 @@ def submission_of(operation: Operation, admitted: Admitted, tenant: str, job_id:
         correlation_id=admitted.correlation_id,
         traceparent=admitted.traceparent,
         key=_key(admitted.key, operation.policy, created_at),
+        limits=limits,
     )
 
 

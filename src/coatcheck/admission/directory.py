@@ -10,6 +10,7 @@ from typing import Final
 
 from coatcheck.core.quotas import LimitBook, LimitKey
 from coatcheck.core.tenancy import Controls, OperationMode, TenantControl
+from coatcheck.core.terms import Terms
 from coatcheck.observe.rounds import Rounds
 from coatcheck.store.clock import Clock
 from coatcheck.store.controls import ControlStore
@@ -37,6 +38,7 @@ class Directory:
         self._watchers: list[Callable[[], None]] = []
         self.controls = Controls()
         self.book = LimitBook(defaults)
+        self._terms = Terms(self.controls, self.book)
 
     async def start(self) -> None:
         """Read the controls for the first time, and go on.
@@ -58,6 +60,12 @@ class Directory:
     def on_change(self, callback: Callable[[], None]) -> None:
         """Call `callback` whenever other controls were read."""
         self._watchers.append(callback)
+
+    def current_terms(self) -> Terms:
+        """What holds for tenants at this moment; it stays as it is, and the next moment may have others."""
+        if self._terms.book is not self.book:
+            self._terms = Terms(self.controls, self.book)
+        return self._terms
 
     def tenant(self, name: str) -> TenantControl:
         """What was decided about a tenant, or what holds for everybody."""

@@ -1,22 +1,47 @@
 """The last question before a commit: is there room for one more job, of this tenant, now?"""
 
+from coatcheck.admission.measures import Measures
 from coatcheck.admission.options import Admitted
 from coatcheck.admission.rates import SUBMISSIONS, Permit, Rates
+from coatcheck.admission.saturation import Saturation
 from coatcheck.app import Operation
 
 
+class Passage:
+    """A submission between the gate and its commit. It is settled once, whatever becomes of it."""
+
+    __slots__ = ("_measures", "_operation", "_permit", "_tenant")
+
+    def __init__(self, measures: Measures, permit: Permit | None, operation: str, tenant: str) -> None:
+        self._measures = measures
+        self._permit = permit
+        self._operation = operation
+        self._tenant = tenant
+        measures.enter(operation, tenant)
+
+    def settle(self, is_accepted: bool) -> None:
+        """The job is in the queue, or what was taken for it is given back."""
+        self._measures.leave(self._operation, self._tenant, is_accepted)
+        if self._permit is not None and not is_accepted:
+            self._permit.give_back()
+
+
 class Gate:
-    """Asks every limit that holds for a submission. What was taken for one that is not accepted is given back."""
+    """Asks every limit that holds for a submission."""
 
-    def __init__(self, rates: Rates) -> None:
+    def __init__(self, rates: Rates, saturation: Saturation, measures: Measures) -> None:
         self._rates = rates
+        self._saturation = saturation
+        self._measures = measures
 
-    async def enter(self, operation: Operation, admitted: Admitted, tenant: str) -> Permit | None:
-        """Let an admitted submission go on to its commit, with what is to be given back if nothing comes of it.
+    async def enter(self, operation: Operation, admitted: Admitted, tenant: str) -> Passage:
+        """Let an admitted submission go on to its commit, after which the passage is to be settled.
 
         Raises:
-            Refused: `rate-limited` or `saturated`. Nothing was taken.
+            Refused: `rate-limited`, `too-many-queued` or `saturated`. Nothing was taken.
         """
-        if not self._rates.has(SUBMISSIONS):
-            return None
-        return await self._rates.take(SUBMISSIONS, tenant, operation.name)
+        await self._saturation.require_room(operation, admitted, tenant)
+        permit = None
+        if self._rates.has(SUBMISSIONS):
+            permit = await self._rates.take(SUBMISSIONS, tenant, operation.name)
+        return Passage(self._measures, permit, operation.name, tenant)

@@ -12,15 +12,23 @@ def limit_defaults(settings: Settings, app: App) -> dict[LimitKey, float | None]
         (LimitName.SUBMIT_BURST, EACH, ALL): settings.tenant_submit_burst,
         (LimitName.READ_RATE, EACH, ALL): settings.tenant_read_rate,
         (LimitName.READ_BURST, EACH, ALL): settings.tenant_read_burst,
+        (LimitName.QUEUED, EACH, ALL): settings.tenant_queued_max,
+        (LimitName.RUNNING, EACH, ALL): settings.tenant_running_max,
         (LimitName.SUBMIT_RATE, ALL, ALL): settings.submit_rate,
         (LimitName.SUBMIT_BURST, ALL, ALL): settings.submit_burst,
+        (LimitName.QUEUED, ALL, ALL): settings.queue_depth_max,
+        (LimitName.AGE_S, ALL, ALL): settings.queue_age_max_s,
     }
     for operation in app.operations.values():
         policy = operation.policy
         defaults |= {
             (LimitName.SUBMIT_RATE, EACH, operation.name): policy.tenant_submit_rate,
             (LimitName.SUBMIT_BURST, EACH, operation.name): policy.tenant_submit_burst,
+            (LimitName.QUEUED, EACH, operation.name): policy.tenant_queued_max,
+            (LimitName.RUNNING, EACH, operation.name): policy.tenant_running_max,
             (LimitName.SUBMIT_RATE, ALL, operation.name): policy.submit_rate,
             (LimitName.SUBMIT_BURST, ALL, operation.name): policy.submit_burst,
+            (LimitName.QUEUED, ALL, operation.name): policy.queue_depth_max,
+            (LimitName.AGE_S, ALL, operation.name): policy.queue_age_max_s,
         }
     return defaults

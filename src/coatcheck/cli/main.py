@@ -5,6 +5,7 @@ import traceback
 
 import typer
 
+from coatcheck.cli.audit import audit
 from coatcheck.cli.check import check
 from coatcheck.cli.config import config
 from coatcheck.cli.db import db
@@ -12,8 +13,13 @@ from coatcheck.cli.dead_letters import dead_letters
 from coatcheck.cli.flags import with_settings
 from coatcheck.cli.job_filters import BadOption
 from coatcheck.cli.jobs import jobs
+from coatcheck.cli.keys import keys
+from coatcheck.cli.limits import limits
 from coatcheck.cli.openapi import openapi
+from coatcheck.cli.operations import operations
+from coatcheck.cli.operator import STORE_SETTINGS
 from coatcheck.cli.serve import serve
+from coatcheck.cli.tenants import tenants
 from coatcheck.cli.version import print_version
 from coatcheck.core.problems import Refused
 from coatcheck.execution.app_ref import AppNotFound, load_app
@@ -38,8 +44,13 @@ cli = typer.Typer(
 
 for _command in (serve, check, openapi):
     cli.command()(with_settings(_command))
+cli.add_typer(tenants, name="tenants")
+cli.add_typer(keys, name="keys")
+cli.add_typer(limits, name="limits")
+cli.add_typer(operations, name="operations")
 cli.add_typer(jobs, name="jobs")
 cli.add_typer(dead_letters, name="dead-letters")
+cli.command()(with_settings(audit, STORE_SETTINGS))
 cli.add_typer(db, name="db")
 cli.command()(config)
 cli.command("version")(print_version)

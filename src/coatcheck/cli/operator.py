@@ -1,6 +1,7 @@
 """Commands that work on a store without serving from it: as whom, and on which."""
 
 import getpass
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -25,11 +26,12 @@ class Rooms:
 
 
 def operator() -> Actor:
-    """Whoever runs the command, by the name the machine knows them by."""
+    """Whoever runs the command, by the name the machine knows them by, and the machine's."""
     try:
-        return Actor(getpass.getuser(), "cli")
+        name = getpass.getuser()
     except (KeyError, OSError):
-        return Actor("unknown", "cli")
+        name = "unknown"
+    return Actor(f"cli:{name}", socket.gethostname())
 
 
 @asynccontextmanager

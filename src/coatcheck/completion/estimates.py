@@ -1,27 +1,24 @@
-"""When asking again is worth while: from what the queues measurably do, never from the request's own read."""
+"""When asking again is worth while, and when a job will start: from what the queues measurably do."""
 
-import asyncio
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
+from coatcheck.admission.forecasts import Forecasts
+from coatcheck.admission.measures import Measures
 from coatcheck.core import limits
+from coatcheck.core.forecast import MEASURE_AGE_S
 from coatcheck.core.job import InstantMs, JobRecord
 from coatcheck.core.states import Status
-from coatcheck.observe.logs import get_logger
 from coatcheck.store.clock import Clock
-from coatcheck.store.contract import ReadingStore
-from coatcheck.store.errors import StoreError
+from coatcheck.store.queues import QueueStore
 from coatcheck.store.records import QueueMeasure
 
-_FRESH_S = 1.0
 _RUN_UNKNOWN_S = 1.0
 _FRACTION_MIN = 0.02
 _OVERDUE_SHARE = 0.1
 _CANCEL_S = 3.0
 _JITTER = 0.2
-
-_log = get_logger("completion.estimates")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,56 +32,91 @@ class RetryBounds:
 _DEFAULT_BOUNDS = RetryBounds()
 
 
+@dataclass(frozen=True, slots=True)
+class StartEstimate:
+    """When a job is likely to start, and by when it will have started in 19 of 20 cases."""
+
+    likely: InstantMs
+    bound: InstantMs
+
+
 class Estimates:
-    """Keeps a measure of the queues at most about a second old, read in the background while anybody asks."""
+    """Advice on when to ask again, and on when a waiting job will start.
+
+    Args:
+        store: where places in the line are counted.
+        measures: of all queues.
+        forecasts: made of them.
+        clock: of this process.
+        bounds: of the advice.
+        share: a random number in [0, 1).
+    """
 
     def __init__(
         self,
-        store: ReadingStore,
+        store: QueueStore,
+        measures: Measures,
+        forecasts: Forecasts,
         clock: Clock,
         bounds: RetryBounds = _DEFAULT_BOUNDS,
         share: Callable[[], float] = random.random,
     ) -> None:
         self._store = store
+        self._measures = measures
+        self._forecasts = forecasts
         self._clock = clock
         self._bounds = bounds
         self._share = share
-        self._measures: Mapping[str, QueueMeasure] = {}
-        self._measured_s = float("-inf")
-        self._refresh: asyncio.Task[None] | None = None
 
     def retry_after_s(self, job: JobRecord, now: InstantMs) -> int:
         """Whole seconds after which a client should ask for this job again: clamped, spread by ±20 %."""
-        self._refresh_if_stale()
-        wait_s = expected_wait_s(job, self._measures.get(job.operation), now)
+        return self._advice_s(expected_wait_s(job, self._measures.of(job.operation), now))
+
+    def room_after_s(self, operation: str, jobs: float) -> int:
+        """Whole seconds in which `jobs` more of an operation are likely to have started: advice as the other."""
+        measure = self._measures.of(operation)
+        running = max(measure.running, 1) if measure is not None else 1
+        return self._advice_s(jobs * _run_s(measure) / running)
+
+    def _advice_s(self, wait_s: float) -> int:
         spread_s = wait_s * (1 - _JITTER + 2 * _JITTER * self._share())
         return max(self._bounds.min_s, round(min(self._bounds.max_s, spread_s)))
 
-    async def close(self) -> None:
-        """Stop reading in the background."""
-        if self._refresh is not None:
-            self._refresh.cancel()
-            await asyncio.gather(self._refresh, return_exceptions=True)
+    async def place_of(self, job: JobRecord) -> int | None:
+        """How many of its tenant's jobs go before a waiting one, where that matters and is not too many to count.
 
-    def _refresh_if_stale(self) -> None:
-        is_fresh = self._clock.monotonic_s() - self._measured_s < _FRESH_S
-        is_reading = self._refresh is not None and not self._refresh.done()
-        if not is_fresh and not is_reading:
-            self._measured_s = self._clock.monotonic_s()
-            self._refresh = asyncio.get_running_loop().create_task(self._measure())
+        Raises:
+            StoreUnavailable: it could not be read.
+        """
+        if job.status is not Status.QUEUED or job.available_at > self._clock.now():
+            return None
+        if self._forecasts.of(job.operation) is None:
+            return None
+        place = await self._store.count_ahead(job, limits.AHEAD_COUNTED_MAX)
+        return None if place >= limits.AHEAD_COUNTED_MAX else place
 
-    async def _measure(self) -> None:
-        try:
-            measures = await self._store.measure_queues(self._clock.now())
-        except StoreError as error:
-            _log.debug("queues_not_measured", reason=type(error).__name__)
-            return
-        self._measures = {measure.operation: measure for measure in measures}
+    def start_of(self, job: JobRecord, place: int | None = None) -> StartEstimate | None:
+        """When a waiting job will start, if enough is known of its queue. Without its place that is guessed."""
+        if job.status is not Status.QUEUED:
+            return None
+        now = self._clock.now()
+        forecast = self._forecasts.of(job.operation)
+        if forecast is not None:
+            if place is None:
+                place = forecast.place_of(job, self._measures.since(job.operation, job.tenant))
+            ahead = forecast.ahead(job.tenant, place)
+            likely, bound = forecast.at(forecast.pace.wait_s(ahead)), forecast.at(forecast.pace.bound_s(ahead))
+        elif job.available_at > now or self._forecasts.is_idle(job.operation):
+            likely, bound = now, now + round(MEASURE_AGE_S * 1000)
+        else:
+            return None
+        later = max(job.available_at, now)
+        return StartEstimate(max(likely, later), max(bound, later))
 
 
 def expected_wait_s(job: JobRecord, measure: QueueMeasure | None, now: InstantMs) -> float:
     """Seconds until the job is likely to have got further; `measure` is that of its operation, if there is one."""
-    run_s = measure.recent_run_s if measure is not None and measure.recent_run_s is not None else _RUN_UNKNOWN_S
+    run_s = _run_s(measure)
     if job.status is not Status.QUEUED:
         return min(_running_s(job, run_s, now), _CANCEL_S) if job.cancel_requested else _running_s(job, run_s, now)
     if job.available_at > now:
@@ -92,6 +124,10 @@ def expected_wait_s(job: JobRecord, measure: QueueMeasure | None, now: InstantMs
     if measure is None:
         return run_s
     return measure.ready * run_s / max(measure.running, 1) + run_s
+
+
+def _run_s(measure: QueueMeasure | None) -> float:
+    return _RUN_UNKNOWN_S if measure is None or measure.recent_run_s is None else measure.recent_run_s
 
 
 def _running_s(job: JobRecord, run_s: float, now: InstantMs) -> float:

@@ -52,10 +52,15 @@ class Policy:
     priority_min: int = 0
     priority_max: int = limits.PRIORITY_MAX
     runs_in: RunsIn = RunsIn.LOOP
+    share_max: float | None = None
+    tenant_queued_max: int | None = None
+    tenant_running_max: int | None = None
     tenant_submit_rate: float | None = None
     tenant_submit_burst: float | None = None
     submit_rate: float | None = None
     submit_burst: float | None = None
+    queue_depth_max: int | None = None
+    queue_age_max_s: float | None = None
 
     def names_kind(self, kind: str) -> bool:
         """Whether units of this kind are spoken of in the declaration."""

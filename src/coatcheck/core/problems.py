@@ -261,6 +261,15 @@ _KINDS = (
         "Send fewer or shorter headers.",
     ),
     ProblemKind(
+        "too-many-queued",
+        (429,),
+        "Too many jobs of this tenant are queued",
+        "As many jobs of this tenant wait as its limit lets in, in this operation or in all of them. Nothing was "
+        "stored, and the idempotency key is still free.",
+        "Wait as long as Retry-After says and send the request again, with the same idempotency key. A job that "
+        "starts, is cancelled or expires makes room.",
+    ),
+    ProblemKind(
         "internal-error",
         (500,),
         "Something went wrong in the service",
@@ -271,7 +280,8 @@ _KINDS = (
         "saturated",
         (503,),
         "The service has no room for this now",
-        "All tenants together hand in work, or read jobs, faster than the service allows; or as many live streams are "
+        "The queue is as deep or as old as it may be, or so long that the job could not start in time; or all tenants "
+        "together hand in work, or read jobs, faster than the service allows; or as many live streams are "
         "open as this server holds; or the bodies and results of other requests take all the memory it has for them. "
         "Nothing was accepted.",
         "Wait as long as Retry-After says and send the request again; a job can be read without a stream.",

@@ -17,6 +17,9 @@ ALL: Final = ""
 LimitKey: TypeAlias = tuple[str, str, str]
 """(name, tenant, operation)."""
 
+Scope: TypeAlias = tuple[str, str]
+"""What is counted together for a tenant: its work in an operation, or in ALL of them."""
+
 
 class LimitName(StrEnum):
     """What is limited. Rates are per second; a burst is what may come at once after a pause."""
@@ -40,6 +43,10 @@ class Limit(NamedTuple):
     def is_of_tenant(self) -> bool:
         """Whether it is one tenant's own, and not one that all tenants share."""
         return self.key[1] != ALL
+
+    def scope_of(self, tenant: str) -> Scope:
+        """What is counted for a tenant that has this limit."""
+        return tenant, self.key[2]
 
 
 class LimitBook:
@@ -80,9 +87,44 @@ class LimitBook:
         )
         return [limit for limit in found if limit is not None]
 
+    def own(self, name: str, tenant: str, operation: str) -> tuple[Limit, ...]:
+        """Of these, those that are the tenant's own: in the operation, and over all."""
+        if name not in self._names:
+            return ()
+        return tuple(limit for limit in self.of(name, tenant, operation) if limit.is_of_tenant)
+
     def _first(self, *keys: LimitKey) -> Limit | None:
         for key in keys:
             if key in self._values:
                 value = self._values[key]
                 return None if value is None else Limit(key, value)
         return None
+
+
+class Places:
+    """How many places are taken in each scope: counted by the caller, then kept by arithmetic.
+
+    Args:
+        counts: of every scope that will be asked for.
+    """
+
+    def __init__(self, counts: Mapping[Scope, int]) -> None:
+        self._counts = dict(counts)
+
+    def taken(self, scope: Scope) -> int:
+        """How many places of a scope are taken."""
+        return self._counts.get(scope, 0)
+
+    def put(self, scope: Scope, count: int) -> None:
+        """How many are taken, as just counted."""
+        self._counts[scope] = count
+
+    def met(self, tenant: str, limits: Iterable[Limit]) -> Limit | None:
+        """The first of a tenant's limits that leaves no place for one more."""
+        return next((limit for limit in limits if self.taken(limit.scope_of(tenant)) + 1 > limit.value), None)
+
+    def take(self, tenant: str, limits: Iterable[Limit], count: int = 1) -> None:
+        """Take places under each of the limits, or give them back: a negative count."""
+        for limit in limits:
+            scope = limit.scope_of(tenant)
+            self._counts[scope] = self.taken(scope) + count

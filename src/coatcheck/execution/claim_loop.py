@@ -4,6 +4,7 @@ Claims what can start now and nothing more, so that no job waits here while anot
 """
 
 import asyncio
+import math
 from collections.abc import Callable
 from random import random
 
@@ -11,6 +12,7 @@ from coatcheck.app import Operation
 from coatcheck.core.backoff import Backoff
 from coatcheck.core.policy import RunsIn
 from coatcheck.core.tenancy import OperationMode
+from coatcheck.execution.held import Ledger
 from coatcheck.execution.parts import WorkerParts
 from coatcheck.execution.placement import Placement
 from coatcheck.observe.logs import get_logger
@@ -18,21 +20,29 @@ from coatcheck.store.errors import StoreUnavailable
 from coatcheck.store.records import Claim, ClaimRequest, Claims, WakeUp, WakeUpKind
 
 RETRY = Backoff(first_s=0.1, factor=2.0, max_s=2.0)
+CROWDED_S = 0.02
 
 
 class ClaimLoop:
     """One worker's claims. `begin` starts an attempt; it is told when the claim was asked for, in monotonic seconds."""
 
     def __init__(
-        self, parts: WorkerParts, worker_id: str, placement: Placement, begin: Callable[[Claim, float], None]
+        self,
+        parts: WorkerParts,
+        worker_id: str,
+        ledger: Ledger,
+        placement: Placement,
+        begin: Callable[[Claim, float], None],
     ) -> None:
         self._parts = parts
+        self._ledger = ledger
         self._worker_id = worker_id
         self._placement = placement
         self._begin = begin
         operations = list(parts.app.operations.values())
         self._shared = [operation for operation in operations if operation.policy.runs_in is not RunsIn.PROCESS]
         self._solo = [operation for operation in operations if operation.policy.runs_in is RunsIn.PROCESS]
+        self._shares = {name: share for name, share in map(self._share_of, operations) if share is not None}
         self._policies = {operation.name: operation.policy for operation in operations}
         self._woken = asyncio.Event()
         self._is_stopping = False
@@ -95,18 +105,30 @@ class ClaimLoop:
             slots=slots,
             slots_by_operation={operation.name: slots for operation in operations},
             policies={operation.name: operation.policy for operation in operations},
+            terms=self._parts.directory.current_terms(),
+            shares=self._shares,
+            here=self._ledger.by_turn() if self._shares else {},
         )
         claims = await self._parts.store.claim_ready(request, now)
         for claim in claims.claims:
             self._begin_safely(claim, asked_s)
         if len(claims.claims) >= slots:
             return 0.0
+        if claims.is_crowded:
+            return self._jittered(CROWDED_S)
         return min(poll_s, self._wait_for_due(claims, now, poll_s))
 
     def _started_of(self, operations: list[Operation]) -> list[Operation]:
         """Those whose jobs may start."""
         directory = self._parts.directory
         return [operation for operation in operations if directory.mode(operation.name) is not OperationMode.PAUSED]
+
+    def _share_of(self, operation: Operation) -> tuple[str, int | None]:
+        """How many of this worker's places one tenant may have for an operation's jobs: always one."""
+        settings, policy = self._parts.settings, operation.policy
+        is_solo = policy.runs_in is RunsIn.PROCESS
+        places = settings.solo_runners if is_solo else settings.runners * settings.concurrency
+        return operation.name, None if policy.share_max is None else max(1, math.floor(policy.share_max * places))
 
     def _wait_for_due(self, claims: Claims, asked_at: int, poll_s: float) -> float:
         due_at = claims.next_due_at

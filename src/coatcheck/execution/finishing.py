@@ -84,7 +84,9 @@ class Finisher:
             self.on_stored()
 
     async def _store(self, attempt: HeldAttempt, outcome: Outcome) -> JobRecord:
-        finishing = Finishing(attempt.lease, outcome, attempt.policy, random())  # noqa: S311 - spreads, hides nothing
+        limits_of_tenant = self._parts.directory.current_terms().running(attempt.job.tenant, attempt.job.operation)
+        jitter = random()  # noqa: S311 - spreads, hides nothing
+        finishing = Finishing(attempt.lease, outcome, attempt.policy, jitter, is_limited=bool(limits_of_tenant))
         tries = 0
         while True:
             try:

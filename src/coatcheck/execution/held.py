@@ -1,7 +1,8 @@
 """The attempts whose leases this worker keeps, and where each of them stands."""
 
 import asyncio
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 from coatcheck.core.errors import ErrorInfo
 from coatcheck.core.job import JobRecord, Progress
 from coatcheck.core.policy import Policy
+from coatcheck.core.starts import Turn
 from coatcheck.store.records import Lease
 
 if TYPE_CHECKING:
@@ -111,6 +113,10 @@ class Ledger:
 
     def all(self) -> Sequence[HeldAttempt]:
         return list(self._by_seq.values())
+
+    def by_turn(self) -> Mapping[Turn, int]:
+        """How many attempts there are, by operation and tenant."""
+        return Counter((attempt.job.operation, attempt.job.tenant) for attempt in self._by_seq.values())
 
     def in_phase(self, *phases: Phase) -> Sequence[HeldAttempt]:
         return [attempt for attempt in self._by_seq.values() if attempt.phase in phases]

@@ -46,7 +46,8 @@ class Worker:
         self._placement = Placement(parts, self._escalation, self._finisher, self._make_runner)
         self._attempts.placement = self._placement
         # A random identity for each start: nothing can be taken for the work of an earlier one.
-        self._claims = ClaimLoop(parts, f"worker_{secrets.token_hex(8)}", self._placement, self._attempts.begin)
+        worker_id = f"worker_{secrets.token_hex(8)}"
+        self._claims = ClaimLoop(parts, worker_id, self._ledger, self._placement, self._attempts.begin)
         self._attempts.on_place = self._claims.place_freed
         self._finisher.on_stored = self._claims.place_freed
         self._escalation.on_freed = self._attempts.on_capacity

@@ -4,7 +4,7 @@ from dataclasses import replace
 from email.utils import formatdate
 from functools import lru_cache
 
-from coatcheck.completion.representation import etag
+from coatcheck.completion.representation import etag, instant
 from coatcheck.core import limits
 from coatcheck.core.ids import is_job_id
 from coatcheck.core.job import InstantMs, JobRecord
@@ -68,11 +68,14 @@ def job_not_finished(services: HttpServices, job: JobRecord) -> Refused:
     return Refused("job-not-finished", detail, headers=[("Retry-After", str(seconds))])
 
 
-def job_headers(services: HttpServices, job: JobRecord) -> list[tuple[bytes, bytes]]:
-    """The headers every representation of a job carries."""
+def job_headers(services: HttpServices, job: JobRecord, place: int | None = None) -> list[tuple[bytes, bytes]]:
+    """The headers every representation of a job carries. `place`: in the line of its tenant, where that is known."""
     headers = [(b"etag", etag(job).encode("ascii")), CACHE_CONTROL, VARY]
     if not job.status.is_final:
         headers.append(retry_after(services, job))
+        estimate = services.estimates.start_of(job, place)
+        if estimate is not None:
+            headers.append((b"job-estimated-start", f"{instant(estimate.likely)}".encode("ascii")))
     elif job.expires_at is not None:
         headers.append(sunset(job.expires_at))
     return headers

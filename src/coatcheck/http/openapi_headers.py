@@ -16,6 +16,13 @@ _ANSWER_HEADERS: Final[Mapping[str, Schema]] = {
         "description": "Seconds to wait before asking again, computed from what the queue is really doing.",
         "schema": {"type": "integer", "minimum": 1, "maximum": 3600},
     },
+    "Job-Estimated-Start": {
+        "description": (
+            "When a waiting job is likely to start, an RFC 3339 instant in UTC. Each read refines it; absent while too "
+            "little is known of the queue."
+        ),
+        "schema": {"type": "string", "format": "date-time"},
+    },
     "ETag": {
         "description": "Names this version of the answer. Send it back as `If-None-Match` to be told only of changes.",
         "schema": {"type": "string", "pattern": '^(W/)?"[^"]*"$'},

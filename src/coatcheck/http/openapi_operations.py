@@ -31,8 +31,8 @@ _BODY: Final = (
     "not-acceptable",
 )
 _FOUND_READ: Final = ("not-found", "job-expired", *READ_CODES)
-_UNADMITTED: Final = ("rate-limited", "saturated")
-_JOB: Final = (*CORRELATED, "ETag", "Cache-Control", "Vary", "Retry-After", "Sunset")
+_UNADMITTED: Final = ("rate-limited", "too-many-queued", "saturated")
+_JOB: Final = (*CORRELATED, "ETag", "Cache-Control", "Vary", "Retry-After", "Job-Estimated-Start", "Sunset")
 _JOB_READ: Final = (*_JOB, *RATED, "Preference-Applied")
 _ACCEPTED: Final = (*_JOB_READ, "Location", "Idempotent-Replayed")
 _LISTED: Final = (*CORRELATED, *RATED, "Cache-Control", "Vary")

@@ -9,6 +9,7 @@ from coatcheck.admission.directory import Directory
 from coatcheck.admission.rates import Rates
 from coatcheck.app import App
 from coatcheck.completion.estimates import Estimates
+from coatcheck.completion.start_checks import StartChecks
 from coatcheck.completion.watch import JobWatch
 from coatcheck.core.faults import FaultPoint, no_fault
 from coatcheck.http.draining import DrainState
@@ -29,6 +30,7 @@ class HttpServices:
     acceptance: Acceptance
     watch: JobWatch
     estimates: Estimates
+    start_checks: StartChecks
     metrics: Metrics
     settings: Settings
     directory: Directory

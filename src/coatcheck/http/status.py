@@ -46,7 +46,7 @@ class ReadStatus:
         wait_s = preferences_of(self._services, exchange).wait_s
         if wait_s is not None and not _is_enough(job, condition):
             job = await while_connected(exchange.receive, self._wait(exchange, condition, wait_s))
-        headers = job_headers(self._services, job)
+        headers = job_headers(self._services, job, await self._services.estimates.place_of(job))
         applied = preference_applied(wait_s, is_async=False)
         if applied is not None:
             headers.append(applied)

@@ -9,6 +9,7 @@ from coatcheck.admission.headers import read_options
 from coatcheck.admission.media_type import require_json
 from coatcheck.admission.modes import require_taking
 from coatcheck.admission.options import Admitted, SubmissionOptions
+from coatcheck.admission.queue_full import jobs_too_many, queue_full
 from coatcheck.admission.rates import SUBMISSIONS
 from coatcheck.app import Operation
 from coatcheck.core import limits
@@ -28,7 +29,7 @@ from coatcheck.http.standing import Standing
 from coatcheck.observe.logs import get_logger
 from coatcheck.observe.metrics import Counter, Histogram, Metrics
 from coatcheck.store.errors import StoreUnavailable
-from coatcheck.store.records import Accepted, Disposition, KeyConflict, KeyOfExpiredJob, Replayed
+from coatcheck.store.records import Accepted, Disposition, KeyConflict, KeyOfExpiredJob, QueueFull, Replayed
 
 _REPLAYED = (b"idempotent-replayed", b"true")
 
@@ -79,9 +80,16 @@ class Submit:
         took_s = self._clock.monotonic_s() - began_s
         series = self._series(operation.name)
         (series.replayed if is_replayed else series.accepted).add()
+        if not is_replayed:
+            self._note_estimate(job)
         series.acceptance_seconds.observe(took_s)
         self._tell_rates(exchange, operation)
         await self._answer(exchange, job, is_replayed, took_s)
+
+    def _note_estimate(self, job: JobRecord) -> None:
+        estimate = self._services.estimates.start_of(job)
+        if estimate is not None:
+            self._services.start_checks.note(job, estimate)
 
     def _tell_rates(self, exchange: Exchange, operation: Operation) -> None:
         rates = self._services.rates
@@ -124,6 +132,9 @@ class Submit:
                 detail = f"The Idempotency-Key belongs to the job {url}, which has expired."
                 location = [("Location", url)]
                 raise Refused("job-expired", detail, status=409, headers=location, members={"status_url": url})
+            case QueueFull():
+                wait_s = self._services.estimates.room_after_s(operation.name, jobs_too_many(disposition))
+                raise queue_full(disposition, wait_s)
             case _:
                 assert_never(disposition)
 

@@ -70,6 +70,9 @@ METRICS: tuple[MetricRow, ...] = (
     _counter("reads_refused", "requests", ("route",), "Reads of jobs refused because they came too fast."),
     _gauge("shared_limits_away", "yes or no", (), "1 while limits_store is away and this process counts for itself."),
     _counter("limits_decided_locally", "requests", (), "Rates decided without limits_store while it was away."),
+    _counter(
+        "estimated_starts", "jobs", ("operation", "held"), "Jobs looked up: had they started within the 95 % bound?"
+    ),
     _gauge("ready_jobs", "jobs", ("operation",), "Queued jobs that could start now."),
     _gauge("scheduled_jobs", "jobs", ("operation",), "Queued jobs that wait for their time."),
     _gauge("running_jobs", "jobs", ("operation",), "Jobs that run."),

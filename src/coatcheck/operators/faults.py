@@ -9,7 +9,7 @@ from coatcheck.core.problems import FieldError, Refused
 
 def invalid(*faults: FieldError) -> Refused:
     """The refusal of values that cannot be."""
-    return Refused("invalid-request", " ".join(fault.detail for fault in faults), errors=faults)
+    return Refused("invalid-request", "What is asked for cannot be.", errors=faults)
 
 
 def check_tenant_name(name: str, pointer: str) -> None:
@@ -40,7 +40,7 @@ def check_number(value: float, least: float, most: float, pointer: str) -> None:
         Refused: `invalid-request`.
     """
     if not (math.isfinite(value) and least <= value <= most):
-        raise invalid(FieldError(pointer, f"This must be from {least:g} to {most:,g}."))
+        raise invalid(FieldError(pointer, f"This must be from {least:,.12g} to {most:,.12g}."))
 
 
 def no_tenant(name: str) -> Refused:

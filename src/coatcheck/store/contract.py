@@ -17,6 +17,7 @@ from coatcheck.core.policy import Policies
 from coatcheck.store.clock import Clock
 from coatcheck.store.controls import AuditEntry, ControlStore
 from coatcheck.store.operating import OperatingStore
+from coatcheck.store.queues import QueueStore
 from coatcheck.store.records import (
     Beat,
     BeatAnswer,
@@ -32,7 +33,6 @@ from coatcheck.store.records import (
     Lease,
     Promotion,
     Prunable,
-    QueueMeasure,
     RedriveRefusal,
     Redriving,
     Spending,
@@ -42,13 +42,17 @@ from coatcheck.store.records import (
     WakeUp,
 )
 from coatcheck.store.revoking import RevokingStore
+from coatcheck.store.turns import TurnStore
 
 
 class AcceptanceStore(Protocol):
     """For acceptance: the one commit before a 202."""
 
     async def accept_job(self, submission: Submission) -> Disposition:
-        """Store a new job with its key, or find the job its key stands for. Nothing is written unless Accepted."""
+        """Store a new job with its key, or find the job its key stands for. Nothing is written unless Accepted.
+
+        Queued jobs are counted in the same commit, where the submission has limits: never more are accepted.
+        """
         ...
 
 
@@ -56,7 +60,11 @@ class ClaimStore(Protocol):
     """For execution: taking jobs, keeping them, ending their attempts."""
 
     async def claim_ready(self, request: ClaimRequest, now: InstantMs) -> Claims:
-        """Lease the next jobs in fair order, making due ones ready first. Overdue jobs end failed and never start."""
+        """Lease the next jobs in fair order, making due ones ready first. Overdue jobs end failed and never start.
+
+        Running jobs are counted in the same commit, where a tenant has a limit: never more start. A turn in which no
+        job may start is held: it leaves the order until a job of its tenant ends, or `restore_turns` looks at it.
+        """
         ...
 
     async def extend_leases(self, beats: Sequence[Beat], now: InstantMs) -> Sequence[BeatAnswer]:
@@ -113,10 +121,6 @@ class ReadingStore(Protocol):
 
     async def list_attempts(self, tenant: str, job_id: str) -> Sequence[AttemptRecord]:
         """The starts of the tenant's job, oldest first, the running one included."""
-        ...
-
-    async def measure_queues(self, now: InstantMs) -> Sequence[QueueMeasure]:
-        """One measure for each operation that has, or recently had, work."""
         ...
 
     async def check_health(self) -> None:
@@ -195,9 +199,11 @@ class Store(
     AcceptanceStore,
     ClaimStore,
     ReadingStore,
+    QueueStore,
     CommandStore,
     OutboxStore,
     UpkeepStore,
+    TurnStore,
     OperatingStore,
     RevokingStore,
     ControlStore,

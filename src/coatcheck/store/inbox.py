@@ -8,6 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from coatcheck.core.job import InstantMs
 from coatcheck.core.policy import Policies
+from coatcheck.core.terms import Terms
 from coatcheck.store.records import Disposition, Submission
 
 
@@ -25,8 +26,9 @@ class InboxStore(Protocol):
         """
         ...
 
-    async def promote_inbox(self, policies: Policies, now: InstantMs, limit: int) -> int:
-        """Move committed jobs into the queue; those whose key is another job's by now end failed. Returns how many.
+    async def promote_inbox(self, policies: Policies, terms: Terms, now: InstantMs, limit: int) -> int:
+        """Move committed jobs into the queue; those whose key is another job's by now, and those for which their
+        tenant's queue has no room, end failed. Returns how many.
 
         Touches at most `limit` rows, does nothing twice, and may run in every process.
         """

@@ -1,7 +1,7 @@
 """The frozen records the store's verbs take and return; those made for every job are structs, which cost less."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -12,7 +12,10 @@ from coatcheck.core.costs import Millionths, Window
 from coatcheck.core.job import InstantMs, JobRecord, Progress
 from coatcheck.core.outcome import Outcome
 from coatcheck.core.policy import Policy
+from coatcheck.core.quotas import Limit
+from coatcheck.core.starts import Starts, Turn
 from coatcheck.core.states import Status
+from coatcheck.core.terms import ANY_TERMS, Terms
 
 # --- acceptance -------------------------------------------------------------------------------------------
 
@@ -27,7 +30,10 @@ class IdempotencyKey(Struct, frozen=True):
 
 
 class Submission(Struct, frozen=True):
-    """A valid request on its way to its one commit. `payload` is the body as received: UTF-8 JSON."""
+    """A valid request on its way to its one commit. `payload` is the body as received: UTF-8 JSON.
+
+    `limits`: the most jobs that may be queued of its tenant, in the operation and over all, where there is a limit.
+    """
 
     job_id: str
     tenant: str
@@ -42,6 +48,7 @@ class Submission(Struct, frozen=True):
     correlation_id: str
     traceparent: str | None = None
     key: IdempotencyKey | None = None
+    limits: tuple[Limit, ...] = ()
 
     @property
     def is_delayed(self) -> bool:
@@ -73,7 +80,14 @@ class KeyOfExpiredJob(Struct, frozen=True):
     job_id: str
 
 
-Disposition: TypeAlias = Accepted | Replayed | KeyConflict | KeyOfExpiredJob
+class QueueFull(Struct, frozen=True):
+    """As many of the tenant's jobs are queued as the limit lets in; its key is still free."""
+
+    limit: Limit
+    queued: int
+
+
+Disposition: TypeAlias = Accepted | Replayed | KeyConflict | KeyOfExpiredJob | QueueFull
 
 # --- claims -----------------------------------------------------------------------------------------------
 
@@ -88,12 +102,23 @@ class Lease(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class ClaimRequest:
-    """What a worker can take now. `slots` bounds the answer; an operation's share of it by `slots_by_operation`."""
+    """What a worker can take now. `slots` bounds the answer; an operation's share of it by `slots_by_operation`.
+
+    `terms`: those that hold for tenants. `shares`: the most jobs of an operation that one tenant may have with this
+    worker at once, where that is bounded; `here`: how many it has, by operation and tenant.
+    """
 
     worker_id: str
     slots: int
     slots_by_operation: Mapping[str, int]
     policies: Mapping[str, Policy]
+    terms: Terms = ANY_TERMS
+    shares: Mapping[str, int] = field(default_factory=dict)
+    here: Mapping[Turn, int] = field(default_factory=dict)
+
+    def starts(self) -> Starts:
+        """Whose jobs this claim may start."""
+        return Starts(self.terms, self.shares, self.here)
 
 
 class Claim(Struct, frozen=True):
@@ -111,10 +136,14 @@ class Claim(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """The jobs claimed, and when the next job not yet due becomes due (None: none is waiting)."""
+    """The jobs claimed, and when the next job not yet due becomes due (None: none is waiting).
+
+    `is_crowded`: others were just claiming for tenants with a limit, which were passed over; ask again in a moment.
+    """
 
     claims: Sequence[Claim]
     next_due_at: InstantMs | None
+    is_crowded: bool = False
 
 
 class Beat(Struct, frozen=True):
@@ -144,12 +173,16 @@ class Spending(Struct, frozen=True):
 
 
 class Finishing(Struct, frozen=True):
-    """An attempt's outcome on its way to the store. `jitter` is a random number in [0, 1) for the backoff."""
+    """An attempt's outcome on its way to the store. `jitter` is a random number in [0, 1) for the backoff.
+
+    `is_limited`: a limit on running jobs holds for its tenant, whose turns may be held for as long as it runs.
+    """
 
     lease: Lease
     outcome: Outcome
     policy: Policy
     jitter: float
+    is_limited: bool = False
 
 
 class Finished(Struct, frozen=True):
@@ -245,9 +278,26 @@ class RedriveRefusal(StrEnum):
     TENANT_REVOKED = "tenant_revoked"
 
 
+class TenantQueue(Struct, frozen=True):
+    """A tenant's ready jobs in one operation: how many, and when the first and the last in line were created.
+
+    `last_priority` is that of the last: no job in line has a greater number.
+    """
+
+    tenant: str
+    ready: int
+    first_created_at: InstantMs
+    last_created_at: InstantMs
+    last_priority: int
+
+
 @dataclass(frozen=True, slots=True)
 class QueueMeasure:
-    """What one operation's queue is doing. Instants in ms, durations in seconds, None where nothing was seen yet."""
+    """What one operation's queue is doing. Instants in ms, durations in seconds, None where nothing was seen yet.
+
+    `runs` is how many attempts that ended lately the mean `recent_run_s` and the standard deviation `run_spread_s` are
+    of. `tenants` are those with ready jobs, at most TENANTS_MEASURED_MAX of them.
+    """
 
     operation: str
     ready: int
@@ -255,6 +305,9 @@ class QueueMeasure:
     running: int
     oldest_ready_at: InstantMs | None
     recent_run_s: float | None
+    runs: int = 0
+    run_spread_s: float = 0.0
+    tenants: Sequence[TenantQueue] = ()
 
 
 # --- upkeep -------------------------------------------------------------------------------------------------
@@ -282,6 +335,14 @@ _KEPT_S = {
     Prunable.API_KEYS: limits.API_KEY_KEPT_S,
     Prunable.AUDIT: limits.AUDIT_KEPT_S,
 }
+
+
+@dataclass(frozen=True, slots=True)
+class HeldTurns:
+    """A look at turns that are held: the last one looked at (None: there were no more), and how many came back."""
+
+    last: Turn | None
+    restored: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from coatcheck.observe.metrics import Metrics
 from coatcheck.store.clock import Clock
-from coatcheck.store.contract import ReadingStore
+from coatcheck.store.queues import QueueStore
 
 _GAUGES = ("ready_jobs", "scheduled_jobs", "running_jobs", "oldest_ready_age_seconds")
 
@@ -12,7 +12,7 @@ class QueueGauges:
 
     name = "gauges"
 
-    def __init__(self, store: ReadingStore, operations: frozenset[str], metrics: Metrics, clock: Clock) -> None:
+    def __init__(self, store: QueueStore, operations: frozenset[str], metrics: Metrics, clock: Clock) -> None:
         self._store = store
         self._operations = operations
         self._metrics = metrics

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from coatcheck.core import limits
 from coatcheck.core.policy import Policies
+from coatcheck.core.terms import ANY_TERMS, Terms
 from coatcheck.observe.metrics import Metrics
 from coatcheck.observe.rounds import Rounds, jittered
 from coatcheck.store.clock import Clock
@@ -23,8 +24,10 @@ from coatcheck.upkeep.inbox import InboxSweep
 from coatcheck.upkeep.rescue import RescueSweep
 from coatcheck.upkeep.retention import RetentionSweep
 from coatcheck.upkeep.revocations import RevocationSweep
+from coatcheck.upkeep.turns import TurnSweep
 
 _GAUGES_EVERY_S = 3.0
+_TURNS_EVERY_S = 1.0
 _RETENTION_TIMES_INTERVAL = 5
 _LOOKS_IN_A_LEASE = 5
 _SOONEST_S = 0.002
@@ -49,7 +52,7 @@ class UpkeepParts:
 
     `interval_s` is the time between two looks at lost leases, deadlines and due jobs; lost leases are looked at
     several times within `lease_s` in any case, because a store only trusts what it has seen stand still. The inbox,
-    where the store has one, is looked into every `inbox_interval_s`.
+    where the store has one, is looked into every `inbox_interval_s`. `terms`: those that hold for tenants now.
     """
 
     store: Store
@@ -59,6 +62,7 @@ class UpkeepParts:
     interval_s: float
     lease_s: float
     inbox_interval_s: float = 0.1
+    terms: Callable[[], Terms] = lambda: ANY_TERMS
     batch_max: int = limits.SWEEP_BATCH_MAX
 
 
@@ -69,8 +73,14 @@ class Upkeep:
         self._parts = parts
         self._due = DueSweep(parts.store, parts.clock)
         self._due_rounds = Rounds(self._due.name, self._due_turn)
-        self._rounds = [self._due_rounds, *(self._rounds_of(sweep, every_s) for sweep, every_s in _sweeps(parts))]
+        self._turn_rounds = self._rounds_of(TurnSweep(parts.store, parts.terms), _TURNS_EVERY_S)
+        others = [self._rounds_of(sweep, every_s) for sweep, every_s in _sweeps(parts, self.look_at_turns)]
+        self._rounds = [self._due_rounds, self._turn_rounds, *others]
         self._unlisten: Callable[[], None] | None = None
+
+    def look_at_turns(self) -> None:
+        """Something happened by which jobs of held turns may be able to start."""
+        self._turn_rounds.wake()
 
     def start(self) -> None:
         """Begin all rounds."""
@@ -106,15 +116,18 @@ class Upkeep:
             self._due_rounds.wake()
 
 
-def _sweeps(parts: UpkeepParts) -> Sequence[tuple[Sweep, float]]:
+def _sweeps(parts: UpkeepParts, on_rescued: Callable[[], None]) -> Sequence[tuple[Sweep, float]]:
     store, policies, metrics, clock = parts.store, parts.policies, parts.metrics, parts.clock
     retention_s = parts.interval_s * _RETENTION_TIMES_INTERVAL
     sweeps: list[tuple[Sweep, float]] = []
     if isinstance(store, InboxStore):
-        sweeps.append((InboxSweep(store, policies, metrics, clock), parts.inbox_interval_s))
+        sweeps.append((InboxSweep(store, policies, parts.terms, metrics, clock), parts.inbox_interval_s))
     return [
         *sweeps,
-        (RescueSweep(store, policies, metrics, clock), min(parts.interval_s, parts.lease_s / _LOOKS_IN_A_LEASE)),
+        (
+            RescueSweep(store, policies, metrics, clock, on_rescued),
+            min(parts.interval_s, parts.lease_s / _LOOKS_IN_A_LEASE),
+        ),
         (OverdueSweep(store, policies, metrics, clock), parts.interval_s),
         (RevocationSweep(store, policies, metrics, clock), parts.interval_s),
         (QueueGauges(store, frozenset(policies.by_operation), metrics, clock), _GAUGES_EVERY_S),

@@ -67,7 +67,7 @@ class GuardedSite:
         await self.change(RevokeTenant(name, policy, self.site.clock.now()))
 
     async def restore_tenant(self, name: str) -> None:
-        await self.change(RestoreTenant(name))
+        await self.change(RestoreTenant(name, self.site.clock.now()))
 
     def forget(self) -> None:
         """Let the time pass after which a change is in force."""

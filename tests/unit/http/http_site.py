@@ -14,12 +14,13 @@ from starlette.types import ASGIApp, Message
 from coatcheck.acceptance.acceptance import Acceptance
 from coatcheck.admission.buckets import LocalBuckets
 from coatcheck.admission.directory import Directory
-from coatcheck.admission.gate import Gate
 from coatcheck.admission.limit_defaults import limit_defaults
-from coatcheck.admission.rates import Rates
+from coatcheck.admission.measures import Measures
+from coatcheck.admission.parts import make_admission
 from coatcheck.app import App
 from coatcheck.authenticating import make_authentication
 from coatcheck.completion.estimates import Estimates
+from coatcheck.completion.start_checks import StartChecks
 from coatcheck.completion.watch import JobWatch
 from coatcheck.core.errors import ErrorCategory, ErrorInfo
 from coatcheck.core.job import JobRecord, Progress
@@ -63,13 +64,6 @@ def make_app() -> App:
 
 
 @dataclass
-class Limits:
-    """Those of the moment."""
-
-    book: LimitBook
-
-
-@dataclass
 class Site:
     """The edge, its client and its parts."""
 
@@ -80,11 +74,11 @@ class Site:
     clock: ManualClock
     faults: FaultPoints
     metrics: Metrics
-    limits: Limits
+    measures: Measures
 
     def limit(self, values: Mapping[LimitKey, float | None]) -> None:
         """Let these limits hold instead of those of the settings, as an operator would at run time."""
-        self.limits.book = LimitBook(values)
+        self.services.directory.book = LimitBook(values)
 
     async def submit(self, body: object | None = None, **headers: str) -> httpx.Response:
         named = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -127,22 +121,22 @@ async def open_site(folder: Path, settings: Mapping[str, Any] | None = None) -> 
     clock, faults, metrics, app = ManualClock(), FaultPoints(), Metrics(), make_app()
     store = SqliteStore(SqliteConfig(folder / "jobs.db", app.name), clock, faults)
     await store.open()
-    estimates = Estimates(store, clock)
     given = Settings(**(settings or {}))
-    limits = Limits(LimitBook(limit_defaults(given, app)))
-    rates = Rates(lambda: limits.book, LocalBuckets(clock))
-    directory = Directory(store, clock, {})
+    directory = Directory(store, clock, limit_defaults(given, app))
+    admission = make_admission(directory, LocalBuckets(clock), store, clock)
+    measures, forecasts = admission.measures, admission.forecasts
     services = HttpServices(
         app=app,
         store=store,
-        acceptance=Acceptance(store, clock, Gate(rates), faults),
+        acceptance=Acceptance(store, clock, admission.gate, faults, directory.current_terms),
         watch=JobWatch(store, clock),
-        estimates=estimates,
+        estimates=Estimates(store, measures, forecasts, clock),
+        start_checks=StartChecks(store, clock, metrics),
         metrics=metrics,
         settings=given,
         directory=directory,
         draining=DrainState(),
-        rates=rates,
+        rates=admission.rates,
         fault_point=faults,
         authentication=make_authentication(given, store, directory, clock),
     )
@@ -151,10 +145,10 @@ async def open_site(folder: Path, settings: Mapping[str, Any] | None = None) -> 
     transport = httpx.ASGITransport(app=asgi)
     async with httpx.AsyncClient(transport=transport, base_url="http://testserver") as client:
         try:
-            yield Site(asgi, client, services, store, clock, faults, metrics, limits)
+            yield Site(asgi, client, services, store, clock, faults, metrics, measures)
         finally:
             services.draining.begin()
-            await estimates.close()
+            await measures.close()
             await store.close()
 
 

@@ -38,6 +38,7 @@ ANSWER_HEADERS = {
     "Retry-After",
     "ETag",
     "Sunset",
+    "Job-Estimated-Start",
     "RateLimit",
     "RateLimit-Policy",
     "Preference-Applied",

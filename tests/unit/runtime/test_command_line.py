@@ -16,7 +16,10 @@ from coatcheck.settings import Settings, describe_settings
 COMMANDS = (
     *("serve", "check", "openapi", "jobs list", "jobs show", "jobs cancel"),
     *("dead-letters list", "dead-letters show", "dead-letters redrive", "dead-letters redrive-many"),
-    *("db status", "db upgrade", "db copy", "config", "version"),
+    *("db status", "db upgrade", "db copy", "config", "version", "audit"),
+    *("tenants add", "tenants list", "tenants show", "tenants set", "tenants pause", "tenants resume"),
+    *("keys create", "keys list", "keys revoke", "keys rotate", "limits list", "limits set", "limits clear"),
+    *("operations list", "operations pause", "operations resume", "operations drain"),
 )
 
 

@@ -13,15 +13,30 @@ from coatcheck.stores.sqlite.statements import sql, sql_for_rows
 from coatcheck.stores.sqlite.transaction import ROWS_AT_ONCE, ROWS_AT_ONCE_MAX
 
 # What is scanned are the values that were bound.
-GIVEN = re.compile(r"SCAN (\d+ CONSTANT ROWS?|CONSTANT ROW|\d+-ROW VALUES CLAUSE|ended|wanted)$")
+GIVEN = re.compile(r"SCAN (\d+ CONSTANT ROWS?|CONSTANT ROW|\d+-ROW VALUES CLAUSE|ended|wanted|asked|seen)$")
 SEEKS = {
     "find_key": ["idempotency_key USING PRIMARY KEY (tenant=? AND operation=? AND key=?)"],
-    "next_turns": ["turn USING INDEX turn_in_order (operation=? AND is_waiting=?)"],
-    "join_turns": ["turn USING COVERING INDEX turn_in_order (operation=? AND is_waiting=?)"],
+    "next_turns": ["turn USING INDEX turn_in_order (operation=? AND is_waiting=? AND is_held=?)"],
+    "join_turns": ["turn USING COVERING INDEX turn_in_order (operation=? AND is_waiting=? AND is_held=?)"] * 2,
     "forget_turns": [
-        "turn USING INDEX turn_in_order (operation=? AND is_waiting=? AND vstart<?)",
-        "turn USING COVERING INDEX turn_in_order (operation=? AND is_waiting=?)",
+        "turn USING INDEX turn_in_order (operation=? AND is_waiting=? AND is_held=? AND vstart<?)",
+        "turn USING COVERING INDEX turn_in_order (operation=? AND is_waiting=? AND is_held=?)",
     ],
+    "withhold_turns": ["turn USING PRIMARY KEY (operation=? AND tenant=?)"],
+    "restore_turns": [
+        "turn USING PRIMARY KEY (operation=? AND tenant=?)",
+        *["t USING COVERING INDEX turn_in_order (operation=? AND is_waiting=? AND is_held=?)"] * 2,
+    ],
+    "held_turns": ["turn USING COVERING INDEX turn_held ((tenant,operation)>(?,?))"],
+    "held_turns_of": ["t USING COVERING INDEX turn_held (tenant=?)"],
+    "count_running_in": ["l USING COVERING INDEX lease_by_tenant (tenant=?)"],
+    "count_queued": [
+        "turn USING COVERING INDEX turn_in_order",
+        "t USING COVERING INDEX turn_in_order (operation>?)",
+        "t USING PRIMARY KEY (operation=? AND tenant=?)",
+        "s USING COVERING INDEX scheduled_by_tenant (tenant=?)",
+    ],
+    "free_keys": ["idempotency_key USING PRIMARY KEY (tenant=? AND operation=? AND key=?)"],
     "next_ready": [
         "r USING PRIMARY KEY (operation=? AND tenant=?)",
         "j USING PRIMARY KEY (id=?)",

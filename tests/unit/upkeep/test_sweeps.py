@@ -5,6 +5,7 @@ from typing import Any
 from coatcheck.core.job import InstantMs
 from coatcheck.core.policy import Policies
 from coatcheck.core.states import Status
+from coatcheck.core.terms import ANY_TERMS, Terms
 from coatcheck.observe.metrics import Metrics
 from coatcheck.store.records import Disposition, Prunable, Submission, Tombstone
 from coatcheck.testing.clock import ManualClock
@@ -108,12 +109,12 @@ async def test_the_inbox_is_promoted_in_bounded_batches() -> None:
         async def hand_in(self, connection: Any, submission: Submission) -> Disposition:
             raise AssertionError("upkeep hands nothing in")
 
-        async def promote_inbox(self, policies: Policies, now: InstantMs, limit: int) -> int:
+        async def promote_inbox(self, policies: Policies, terms: Terms, now: InstantMs, limit: int) -> int:
             asked.append(limit)
             return 3 if len(asked) == 1 else 0
 
     metrics = Metrics()
-    sweep = InboxSweep(Inbox(), Policies({}), metrics, ManualClock())
+    sweep = InboxSweep(Inbox(), Policies({}), lambda: ANY_TERMS, metrics, ManualClock())
     assert [await sweep.run_once(3) for _ in range(2)] == [3, 0]
     assert asked == [3, 3]
     assert metrics.read("inbox_promoted") == 3

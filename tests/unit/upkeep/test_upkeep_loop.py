@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from coatcheck.core.job import InstantMs
 from coatcheck.core.policy import Policies
+from coatcheck.core.terms import Terms
 from coatcheck.observe.metrics import Metrics
 from coatcheck.store.records import Promotion, WakeUp
 from coatcheck.testing.conformance.world import LEASE_S, World
@@ -66,7 +67,7 @@ async def test_full_batches_follow_each_other_at_once(world: World) -> None:
 async def test_a_store_with_an_inbox_has_it_looked_into_at_its_own_pace(world: World) -> None:
     looks: list[int] = []
 
-    async def promote_inbox(policies: Policies, now: InstantMs, limit: int) -> int:
+    async def promote_inbox(policies: Policies, terms: Terms, now: InstantMs, limit: int) -> int:
         looks.append(limit)
         return 0
 

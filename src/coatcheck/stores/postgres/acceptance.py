@@ -6,12 +6,14 @@ from typing import TypeAlias
 from coatcheck.core import events, limits
 from coatcheck.core.events import EventType
 from coatcheck.core.job import JobRecord
+from coatcheck.core.quotas import Places
 from coatcheck.store.errors import StoreUnavailable
 from coatcheck.store.records import (
     Accepted,
     Disposition,
     KeyConflict,
     KeyOfExpiredJob,
+    QueueFull,
     Replayed,
     Submission,
     WakeUpKind,
@@ -24,6 +26,7 @@ from coatcheck.stores.postgres.transaction import Transaction
 
 _COLUMNS = 17
 _ROUNDS_MAX = 5
+_QUEUE_LOCK = 0x717565
 
 Earlier: TypeAlias = Replayed | KeyConflict | KeyOfExpiredJob
 """What a key that is known stands for."""
@@ -33,6 +36,8 @@ class Acceptances(Facet):
     """The engine's AcceptanceStore."""
 
     async def accept_job(self, submission: Submission) -> Disposition:
+        if submission.limits:
+            return await self._limited_intake.run(accept_counted, submission)
         return await self._intake.run(accept, submission)
 
 
@@ -58,6 +63,49 @@ async def accept(transaction: Transaction, submissions: Sequence[Submission]) ->
             break
     refusal = StoreUnavailable("The idempotency key changes too fast.")
     return [answers.get(submission.job_id, refusal) for submission in submissions]
+
+
+async def accept_counted(
+    transaction: Transaction, submissions: Sequence[Submission]
+) -> Sequence[Disposition | Exception]:
+    """As accept, in their order as far as there is room: what is queued is counted under a lock of each tenant."""
+    return await accept_limited(transaction, submissions, counts_inbox=True)
+
+
+async def accept_limited(
+    transaction: Transaction, submissions: Sequence[Submission], counts_inbox: bool
+) -> Sequence[Disposition | Exception]:
+    """The same, for a caller that may have taken from the inbox what it hands in: what is left there came later."""
+    scopes = {limit.scope_of(submission.tenant) for submission in submissions for limit in submission.limits}
+    if not scopes:
+        return await accept(transaction, submissions)
+    await transaction.rows("hold_tenants", _QUEUE_LOCK, sorted({tenant for tenant, _ in scopes}))
+    counts = await transaction.rows("count_queued", *columns(sorted(scopes), 2), counts_inbox)
+    places = Places({(tenant, operation): count for tenant, operation, count in counts})
+    answers: dict[str, Disposition | Exception] = {}
+    # A key that comes twice is known the second time.
+    for part in _first_of_each_key(submissions):
+        answers |= await _accept_within(transaction, part, places)
+    return [answers[submission.job_id] for submission in submissions]
+
+
+async def _accept_within(
+    transaction: Transaction, submissions: Sequence[Submission], places: Places
+) -> dict[str, Disposition | Exception]:
+    """What is known needs no place; of the rest, what finds one is accepted."""
+    answers: dict[str, Disposition | Exception] = dict(await find_earlier(transaction, submissions))
+    entering = []
+    for submission in [submission for submission in submissions if submission.job_id not in answers]:
+        limit = places.met(submission.tenant, submission.limits)
+        if limit is None:
+            places.take(submission.tenant, submission.limits)
+            entering.append(submission)
+        else:
+            answers[submission.job_id] = QueueFull(limit, places.taken(limit.scope_of(submission.tenant)))
+    if entering:
+        accepted = await accept(transaction, entering)
+        answers |= {submission.job_id: answer for submission, answer in zip(entering, accepted, strict=True)}
+    return answers
 
 
 async def _accept_round(
@@ -108,6 +156,8 @@ async def _insert(
 async def find_earlier(transaction: Transaction, submissions: Sequence[Submission]) -> dict[str, Earlier]:
     """By job id of the submissions, what their keys stand for; left out where that window is over."""
     wanted = [(s.job_id, s.tenant, s.operation, s.key.key) for s in submissions if s.key is not None]
+    if not wanted:
+        return {}
     return await answer_known(transaction, submissions, await transaction.rows("find_keys", *columns(wanted, 4)))
 
 

@@ -13,10 +13,11 @@ from coatcheck.core import limits
 from coatcheck.core.events import EventType
 from coatcheck.core.job import InstantMs
 from coatcheck.core.policy import DEFAULT_POLICY
+from coatcheck.core.starts import Starts, Turn
 from coatcheck.core.states import Status
 from coatcheck.store.records import Claim, ClaimRequest, Claims, Lease, WakeUpKind
 from coatcheck.stores.postgres.costs import ran_before_ms
-from coatcheck.stores.postgres.queue import Turn, next_due_at, promote
+from coatcheck.stores.postgres.queue import next_due_at, promote
 from coatcheck.stores.postgres.rows import (
     FIXED_COLUMNS,
     MOVING_COLUMNS,
@@ -34,6 +35,7 @@ _LOOKED_AT_MAX = 2 * limits.CLAIM_BATCH_MAX
 _TOKEN_BYTES = 12
 _LEASE_COLUMNS = 15
 _CLAIM_LOCK = 0x636C61
+_TENANT_LOCK = 0x74656E
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +58,32 @@ class Asked:
 
 @dataclass(slots=True)
 class Taking:
-    """What a claim did: for whom turns advance, who may be left without work by it, and who was before."""
+    """What a claim did: for whom turns advance, who may be left without work by it, and who was before.
 
+    held: turns in which no job may start. crowded: those whose tenant another claimer was just counting.
+    """
+
+    starts: Starts
     claims: Claims = field(default_factory=lambda: Claims((), None))
     served: list[Turn] = field(default_factory=list)
     drained: list[Turn] = field(default_factory=list)
     idle: list[Turn] = field(default_factory=list)
+    held: list[Turn] = field(default_factory=list)
+    crowded: set[Turn] = field(default_factory=set)
 
     @property
     def been_to(self) -> set[Turn]:
-        return {*self.served, *self.drained, *self.idle}
+        return {*self.served, *self.drained, *self.idle, *self.held, *self.crowded}
+
+    @property
+    def fruitless(self) -> int:
+        """How many turns it has been to in vain, and need not be shown again."""
+        return len(self.idle) + len(self.held) + len(self.crowded)
+
+    @property
+    def costs(self) -> dict[Turn, float]:
+        """How far turns move back."""
+        return {turn: count * self.starts.cost(turn[1]) for turn, count in Counter(self.served).items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,29 +108,33 @@ async def claim(transaction: Transaction, asked: Asked) -> Taking:
     """Lease the next jobs, going round the operations, until the slots are full or nothing is ready."""
     slots = await _slots(transaction, asked)
     wanted = min(asked.request.slots, limits.CLAIM_BATCH_MAX)
-    taking = Taking()
+    taking = Taking(asked.request.starts())
     started: list[_Taken] = []
     turns = await _next_turns(transaction, slots, wanted, taking)
     if turns.next_due_at is not None and turns.next_due_at <= asked.now:
         await promote(transaction, asked.now, limits.SWEEP_BATCH_MAX)
         turns = await _next_turns(transaction, slots, wanted, taking)
     while True:
-        idle_before = len(taking.idle)
-        picked = _pick(turns.rows, slots, wanted - len(started), taking)
-        has_idle = len(taking.idle) > idle_before
+        fruitless_before = taking.fruitless
+        await _judge(transaction, turns.rows, taking)
+        picked, has_passed_over = _pick(turns.rows, slots, wanted - len(started), taking)
+        is_fruitless = taking.fruitless > fruitless_before
         taken = await _take(transaction, picked, taking)
         in_time = await _end_overdue(transaction, asked, taken)
+        taking.starts.settle(picked, (job.place.turn for job in in_time))
         started += in_time
         for job in in_time:
             slots[job.place.operation] -= 1
-        # Late jobs, and turns that wait for nothing, stand before others who are not to wait for the next claim. What
-        # another claimer is just taking is left to it.
-        is_short = len(started) < wanted and (len(in_time) < len(picked) or has_idle)
-        has_moved = has_idle or bool(taken)
-        if not is_short or not has_moved or len(taking.served) + len(taking.idle) >= _LOOKED_AT_MAX:
+        # Late jobs, and turns that wait for nothing or in vain, stand before others who are not to wait for the next
+        # claim. What another claimer is just taking is left to it.
+        is_short = len(started) < wanted and (len(in_time) < len(picked) or is_fruitless or has_passed_over)
+        has_moved = is_fruitless or bool(taken)
+        is_long = len(taking.served) + taking.fruitless >= _LOOKED_AT_MAX
+        if not is_short or not has_moved or is_long:
             break
         turns = await _next_turns(transaction, slots, wanted - len(started), taking)
-    taking.claims = Claims(await _lease(transaction, asked, started), turns.next_due_at)
+    is_crowded = len(started) < wanted and (bool(taking.crowded) or (bool(taking.held) and is_long))
+    taking.claims = Claims(await _lease(transaction, asked, started), turns.next_due_at, is_crowded)
     return taking
 
 
@@ -133,35 +155,53 @@ async def _slots(transaction: Transaction, asked: Asked) -> dict[str, int]:
 async def _next_turns(transaction: Transaction, slots: Mapping[str, int], wanted: int, taking: Taking) -> _Turns:
     """As many turns as starts are wanted are enough to know: each start goes to the lowest, which then rises by one.
 
-    Those that this claim has been to come on top: their rows do not show yet that they rose, or have nothing left.
+    Those that this claim has been to come on top: their rows do not show yet that they rose, or have nothing left. So
+    do those of tenants with their whole part of this worker. Where many stand in vain, each look shows twice as many.
     """
-    been_to = Counter(operation for operation, _ in taking.been_to)
+    been_to = Counter(operation for operation, _ in (*taking.been_to, *taking.held))
     asked = []
     for name, free in slots.items():
         if free > 0 and wanted > 0:
             # One job more than is free tells a tenant that is served to the last from one that has more.
-            asked.append((name, min(free, wanted) + been_to[name], min(free, wanted) + 1))
+            turns = min(free, wanted) + been_to[name] + taking.starts.full_here(name)
+            asked.append((name, turns, min(free, wanted) + 1))
     if not asked:
         return _Turns((), await next_due_at(transaction))
     rows = await transaction.rows("next_turns", *columns(asked, 3))
     return _Turns([row for row in rows if row[1] is not None], rows[0][-1])
 
 
-def _pick(rows: Sequence[Row], slots: Mapping[str, int], wanted: int, taking: Taking) -> list[Turn]:
-    """The operations and tenants of the next `wanted` starts, in order. Nothing is taken yet."""
-    turns: dict[str, list[tuple[float, str, int]]] = {name: [] for name in slots}
-    served, been_to = Counter(taking.served), taking.been_to
-    for operation, tenant, vstart, waiting, _ in rows:
-        if waiting:
-            heapq.heappush(turns[operation], (vstart + served[operation, tenant], tenant, waiting))
-        elif (operation, tenant) not in been_to:
-            taking.idle.append((operation, tenant))
+async def _judge(transaction: Transaction, rows: Sequence[Row], taking: Taking) -> None:
+    """Find the turns in which no job may start. Where that has to be counted, nobody else may be counting."""
+    starts, been_to = taking.starts, taking.been_to
+    turns = [] if starts.is_free else [(row[0], row[1]) for row in rows if row[3] and (row[0], row[1]) not in been_to]
+    scopes = starts.uncounted(turns)
+    if scopes:
+        tenants = sorted({tenant for tenant, _ in scopes})
+        ours = {row[0] for row in await transaction.rows("try_tenants", _TENANT_LOCK, tenants) if row[1]}
+        taking.crowded |= {turn for turn in turns if turn[1] in tenants and turn[1] not in ours}
+        # Counted after the lock: whoever had it before has committed what it started.
+        counts = await transaction.rows("count_running_in", *columns([s for s in scopes if s[0] in ours], 2))
+        starts.learn((tenant, operation, count) for tenant, operation, count in counts)
+    taking.held += [turn for turn in turns if turn not in taking.crowded and starts.is_held(turn)]
+
+
+def _pick(rows: Sequence[Row], slots: Mapping[str, int], wanted: int, taking: Taking) -> tuple[list[Turn], bool]:
+    """The operations and tenants of the next `wanted` starts, in order, and whether a tenant that may have no more of
+    them was passed over. Nothing is taken yet."""
+    starts, turns = taking.starts, _heaps(rows, slots, taking)
     left = dict(slots)
     picked: list[Turn] = []
+    has_passed_over = False
     while len(picked) < wanted and any(turns.values()):
         for name in [name for name, heap in turns.items() if heap][: wanted - len(picked)]:
             heap = turns[name]
             level, tenant, waiting = heap[0]
+            if not starts.is_free and not starts.may_start((name, tenant)):
+                has_passed_over = True
+                heapq.heappop(heap)
+                continue
+            starts.start((name, tenant))
             picked.append((name, tenant))
             left[name] -= 1
             if waiting == 1:
@@ -169,10 +209,25 @@ def _pick(rows: Sequence[Row], slots: Mapping[str, int], wanted: int, taking: Ta
             if left[name] == 0:
                 heap.clear()
             elif waiting > 1:
-                heapq.heapreplace(heap, (level + 1.0, tenant, waiting - 1))
+                heapq.heapreplace(heap, (level + starts.cost(tenant), tenant, waiting - 1))
             else:
                 heapq.heappop(heap)
-    return picked
+    return picked, has_passed_over
+
+
+def _heaps(rows: Sequence[Row], slots: Mapping[str, int], taking: Taking) -> dict[str, list[tuple[float, str, int]]]:
+    """By operation the tenants in their order, each at its level and with the number of its jobs."""
+    heaps: dict[str, list[tuple[float, str, int]]] = {name: [] for name in slots}
+    costs, been_to, set_aside = taking.costs, taking.been_to, {*taking.held, *taking.crowded}
+    for operation, tenant, vstart, waiting, _ in rows:
+        turn = (operation, tenant)
+        if turn in set_aside:
+            continue
+        if waiting:
+            heapq.heappush(heaps[operation], (vstart + costs.get(turn, 0.0), tenant, waiting))
+        elif turn not in been_to:
+            taking.idle.append(turn)
+    return heaps
 
 
 async def _take(transaction: Transaction, picked: Sequence[Turn], taking: Taking) -> list[_Taken]:
@@ -185,7 +240,7 @@ async def _take(transaction: Transaction, picked: Sequence[Turn], taking: Taking
         by_turn[row[0], row[1]].append(_taken(row))
     turns = {turn: iter(jobs) for turn, jobs in by_turn.items()}
     taken = [job for turn in picked if (job := next(turns[turn], None)) is not None]
-    taking.served += [(job.place.operation, job.place.tenant) for job in taken]
+    taking.served += [job.place.turn for job in taken]
     return taken
 
 

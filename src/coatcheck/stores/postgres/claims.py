@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from coatcheck.core.job import InstantMs, JobRecord
+from coatcheck.core.terms import Terms
 from coatcheck.store.errors import LeaseLost
 from coatcheck.store.records import (
     Beat,
@@ -22,6 +23,7 @@ from coatcheck.stores.postgres.queue import advance_turns, leave_turns
 from coatcheck.stores.postgres.rows import EndedLease, Fixed, Row, columns, plain
 from coatcheck.stores.postgres.settling import Endings, Settling
 from coatcheck.stores.postgres.transaction import Transaction
+from coatcheck.stores.postgres.turns import restore_tenant, withhold_turns
 
 _LEASE_COLUMNS = 15
 
@@ -40,7 +42,7 @@ class Claiming(Facet):
         start = next(self._rounds) % max(len(operations), 1)
         rotated = operations[start:] + operations[:start]
         taking = await self._work.run(claim_all, Asked(request, rotated, now, self._lease_time()))
-        await self._keep_turns(taking)
+        await self._keep_turns(taking, request.terms)
         return taking.claims
 
     async def extend_leases(self, beats: Sequence[Beat], now: InstantMs) -> Sequence[BeatAnswer]:
@@ -52,6 +54,8 @@ class Claiming(Facet):
         job = await self._work.run(finish, (finishing, now))
         if job is None:
             raise LeaseLost(finishing.lease.job_id)
+        if finishing.is_limited:
+            await self._restore_turns_of(job.tenant)
         return Finished(job)
 
     async def record_effect(self, lease: Lease, name: str, value: bytes, now: InstantMs) -> bytes:
@@ -67,13 +71,21 @@ class Claiming(Facet):
         value: bytes | None = rows[0][0]
         return value
 
-    async def _keep_turns(self, taking: Taking) -> None:
+    async def _keep_turns(self, taking: Taking, terms: Terms) -> None:
         """The jobs are leased whatever becomes of this: turns that stay as they were cost fairness, not work."""
         try:
-            await advance_turns(self._transactions, taking.served)
+            await advance_turns(self._transactions, taking.costs)
             await leave_turns(self._transactions, {*taking.drained, *taking.idle})
+            await withhold_turns(self._transactions, taking.held, terms)
         except Exception as error:
             self._log.warning("turns_not_kept", error=str(error))
+
+    async def _restore_turns_of(self, tenant: str) -> None:
+        """The attempt is ended whatever becomes of this: upkeep looks at turns that stay held."""
+        try:
+            await restore_tenant(self._transactions, tenant)
+        except Exception as error:
+            self._log.warning("turns_not_restored", error=str(error))
 
     def _lease_time(self) -> LeaseTime:
         lease_clock = self._config.lease_clock

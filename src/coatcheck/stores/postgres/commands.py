@@ -3,6 +3,7 @@
 from coatcheck.core.events import EventType
 from coatcheck.core.job import InstantMs, JobRecord
 from coatcheck.core.policy import Policies
+from coatcheck.core.starts import Turn
 from coatcheck.core.states import Status
 from coatcheck.store.controls import AuditEntry
 from coatcheck.store.errors import StoreUnavailable
@@ -18,7 +19,7 @@ from coatcheck.store.records import (
 from coatcheck.stores.postgres.audit import write_audit
 from coatcheck.stores.postgres.facet import Facet
 from coatcheck.stores.postgres.inbox import promote_one
-from coatcheck.stores.postgres.queue import Turn, leave_turns, put_waiting, take_waiting
+from coatcheck.stores.postgres.queue import leave_turns, put_waiting, take_waiting
 from coatcheck.stores.postgres.reading import find
 from coatcheck.stores.postgres.retention import bury
 from coatcheck.stores.postgres.rows import Fixed, Moving, Place, fixed_of, job_from_parts, plain

@@ -15,7 +15,8 @@ from coatcheck.stores.postgres.writer import Writer
 class Facet:
     """The state of an open engine. Each part of the port is a subclass; the store is all of them.
 
-    Two lanes commit side by side: `_intake` what clients hand in, `_work` what workers do.
+    Lanes commit side by side: `_intake` what clients hand in, `_limited_intake` what has to be counted first, `_work`
+    what workers do.
     """
 
     clock: Clock
@@ -24,6 +25,7 @@ class Facet:
     _connections: Connections
     _transactions: Transactions
     _intake: Writer
+    _limited_intake: Writer
     _work: Writer
     _readers: Readers
     _wakeups: WakeUps

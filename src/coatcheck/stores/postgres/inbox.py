@@ -8,16 +8,18 @@ from coatcheck.core.events import EventType
 from coatcheck.core.job import InstantMs
 from coatcheck.core.policy import Policies
 from coatcheck.core.states import Status
+from coatcheck.core.terms import ANY_TERMS, Terms
 from coatcheck.store.records import (
     Accepted,
     Disposition,
     IdempotencyKey,
     KeyConflict,
     KeyOfExpiredJob,
+    QueueFull,
     Replayed,
     Submission,
 )
-from coatcheck.stores.postgres.acceptance import Earlier, accept, answer_known, find_earlier
+from coatcheck.stores.postgres.acceptance import Earlier, accept_limited, answer_known, find_earlier
 from coatcheck.stores.postgres.callers import run_on
 from coatcheck.stores.postgres.facet import Facet
 from coatcheck.stores.postgres.rows import Moving, Place, Row, columns, fixed_of, new_job, submission_values
@@ -28,8 +30,8 @@ from coatcheck.stores.postgres.transaction import Transaction
 PAYLOAD_BYTES_AT_ONCE = 8 * 1024 * 1024
 _REFUSED_COLUMNS = 12
 
-Refusal: TypeAlias = tuple[Submission, Earlier]
-"""A job that was handed in, and what its key stands for instead."""
+Refusal: TypeAlias = tuple[Submission, Earlier | QueueFull]
+"""A job that was handed in, and what its key stands for instead, or the limit it met."""
 
 
 class Inbox(Facet):
@@ -43,7 +45,7 @@ class Inbox(Facet):
         await run_on(connection, sql("hand_in"), submission_values(submission))
         return Accepted(new_job(submission))
 
-    async def promote_inbox(self, policies: Policies, now: InstantMs, limit: int) -> int:
+    async def promote_inbox(self, policies: Policies, terms: Terms, now: InstantMs, limit: int) -> int:
         # Most looks find nothing: they are to cost no more than one read.
         ((has_any,),) = await self._transactions.read("look_into_inbox")
         if not has_any:
@@ -51,29 +53,32 @@ class Inbox(Facet):
 
         async def act(transaction: Transaction) -> int:
             rows = await transaction.rows("take_inbox", limit, PAYLOAD_BYTES_AT_ONCE)
-            await promote_rows(transaction, rows, policies, now)
+            await promote_rows(transaction, rows, policies, terms, now)
             return len(rows)
 
         return await self._transactions.run(act)
 
 
 async def promote_one(transaction: Transaction, named: tuple[str, str], policies: Policies, now: InstantMs) -> None:
-    """Move a tenant's job on at once, if it is still in the inbox."""
+    """Move a tenant's job on at once, if it is still in the inbox. It is to be ended: no room is needed for it."""
     tenant, job_id = named
     rows = await transaction.rows("take_from_inbox", job_id, tenant)
     if rows:
-        await promote_rows(transaction, rows, policies, now)
+        await promote_rows(transaction, rows, policies, ANY_TERMS, now)
 
 
-async def promote_rows(transaction: Transaction, rows: Sequence[Row], policies: Policies, now: InstantMs) -> None:
+async def promote_rows(
+    transaction: Transaction, rows: Sequence[Row], policies: Policies, terms: Terms, now: InstantMs
+) -> None:
     """Accept what this transaction has just taken out of the inbox, as if it came over HTTP now."""
     # The oldest first: among jobs with one key it is to be the one that has it.
     new = sorted((row for row in rows if not row[-1]), key=lambda row: str(row[0]))
-    submissions = [_submission(row[:-1]) for row in new]
+    submissions = [_submission(row[:-1], terms) for row in new]
     if not submissions:
         return
     refused: list[Refusal] = []
-    for submission, answer in zip(submissions, await accept(transaction, submissions), strict=True):
+    answers = await accept_limited(transaction, submissions, counts_inbox=False)
+    for submission, answer in zip(submissions, answers, strict=True):
         if isinstance(answer, Exception):
             raise answer
         if not isinstance(answer, Accepted):
@@ -92,7 +97,8 @@ async def _find_earlier(transaction: Transaction, submission: Submission) -> Ear
 
 
 async def _refuse(transaction: Transaction, refused: Sequence[Refusal], policies: Policies, now: InstantMs) -> None:
-    """End jobs that lost their key: whoever was given their id sees why. They never had a place in the queue."""
+    """End jobs that lost their key or met a limit: whoever was given their id sees why. They never had a place in the
+    queue."""
     if not refused:
         return
     rows = [_refused_row(submission) for submission, _ in refused]
@@ -109,18 +115,22 @@ async def _refuse(transaction: Transaction, refused: Sequence[Refusal], policies
     await endings.write()
 
 
-def _error(answer: Earlier) -> ErrorInfo:
+def _error(answer: Earlier | QueueFull) -> ErrorInfo:
+    category = ErrorCategory.INVALID_INPUT
     match answer:
+        case QueueFull(limit, queued):
+            category, code = ErrorCategory.LIMIT_EXCEEDED, "too-many-queued"
+            detail = f"When this work was to be queued, {queued} jobs were, and no more than {limit.value:g} may be."
         case Replayed(job):
             code, detail = "idempotency-key-replayed", f"The same work was accepted under this key as {job.id}."
         case KeyConflict(job_id):
             code, detail = "idempotency-key-reused", f"The idempotency key was used for other work, which is {job_id}."
         case KeyOfExpiredJob(job_id):
             code, detail = "job-expired", f"The same work was accepted under this key as {job_id}, which has expired."
-    return ErrorInfo(ErrorCategory.INVALID_INPUT, detail, code=code)
+    return ErrorInfo(category, detail, code=code)
 
 
-def _submission(row: Row) -> Submission:
+def _submission(row: Row, terms: Terms) -> Submission:
     (
         job_id, tenant, operation, operation_version, priority, max_attempts, created_at, available_at, deadline_at,
         correlation_id, traceparent, payload, key, algorithm, fingerprint, key_expires_at,
@@ -139,6 +149,7 @@ def _submission(row: Row) -> Submission:
         correlation_id=correlation_id,
         traceparent=traceparent,
         key=None if key is None else IdempotencyKey(key, algorithm, fingerprint, key_expires_at),
+        limits=terms.queued(tenant, operation),
     )
 
 

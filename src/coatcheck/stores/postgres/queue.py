@@ -1,17 +1,13 @@
 """Where an open job waits, and how it leaves: ready or scheduled, and the turns kept beside ready."""
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import TypeAlias
+from collections.abc import Iterable, Mapping, Sequence
 
 from coatcheck.core import limits
 from coatcheck.core.job import InstantMs
+from coatcheck.core.starts import Turn
 from coatcheck.store.records import WakeUpKind
 from coatcheck.stores.postgres.rows import MOVING_COLUMNS, Moving, Place, Row, columns
 from coatcheck.stores.postgres.transaction import Transaction, Transactions
-
-Turn: TypeAlias = tuple[str, str]
-"""Whose turn: an operation and a tenant."""
 
 _WAITING_COLUMNS = 13
 
@@ -70,13 +66,13 @@ async def next_due_at(transaction: Transaction) -> InstantMs | None:
     return due_at
 
 
-async def advance_turns(transactions: Transactions, served: Iterable[Turn]) -> None:
-    """Put tenants behind those that waited as long, by one for each job they were served.
+async def advance_turns(transactions: Transactions, costs: Mapping[Turn, float]) -> None:
+    """Put tenants behind those that waited as long, by the cost of the jobs they were served.
 
     Not in the claim's own transaction: its turns would stay locked until its commit is on the disk, and every other
     claimer of the tenant would wait that long. A process that dies in between leaves its tenants a turn ahead.
     """
-    rows = sorted((operation, tenant, count) for (operation, tenant), count in Counter(served).items())
+    rows = sorted((operation, tenant, cost) for (operation, tenant), cost in costs.items())
     if rows:
         await transactions.run(lambda transaction: transaction.run("advance_turns", *columns(rows, 3)), True)
 

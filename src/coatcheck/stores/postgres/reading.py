@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 
 from coatcheck.core import limits
+from coatcheck.core.ids import created_at_of
 from coatcheck.core.job import AttemptRecord, InstantMs, JobRecord
 from coatcheck.core.states import Status
 from coatcheck.store.errors import StoreUnavailable
-from coatcheck.store.records import JobPage, JobQuery, QueueMeasure, StoredResult, Tombstone
+from coatcheck.store.records import JobPage, JobQuery, QueueMeasure, StoredResult, TenantQueue, Tombstone
 from coatcheck.stores.postgres.facet import Facet
 from coatcheck.stores.postgres.rows import Row, attempt_from_row, job_from_row
 from coatcheck.stores.postgres.transaction import Transaction
@@ -59,7 +60,7 @@ class Reading(Facet):
         return [attempt_from_row(row) for row in rows]
 
     async def measure_queues(self, now: InstantMs) -> Sequence[QueueMeasure]:
-        rows = await self._transactions.read("measure_queues", RUN_SAMPLE)
+        rows = await self._transactions.read("measure_queues", RUN_SAMPLE, limits.TENANTS_MEASURED_MAX)
         return [
             QueueMeasure(
                 operation=operation,
@@ -68,9 +69,19 @@ class Reading(Facet):
                 running=running,
                 oldest_ready_at=oldest,
                 recent_run_s=None if run_ms is None else run_ms / 1000,
+                runs=runs,
+                run_spread_s=0.0 if spread_ms is None else float(spread_ms) / 1000,
+                tenants=[
+                    TenantQueue(tenant, jobs, created_at_of(first), created_at_of(last), last_priority)
+                    for tenant, jobs, first, last, last_priority in zip(*lines, strict=True)
+                ],
             )
-            for operation, ready, scheduled, running, oldest, run_ms in rows
+            for operation, ready, scheduled, running, oldest, runs, run_ms, spread_ms, *lines in rows
         ]
+
+    async def count_ahead(self, job: JobRecord, limit: int) -> int:
+        rows = await self._transactions.read("count_ahead", job.operation, job.tenant, job.priority, job.id, limit)
+        return int(rows[0][0])
 
     async def check_health(self) -> None:
         rows = await self._transactions.read("check_health")

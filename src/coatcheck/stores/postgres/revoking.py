@@ -4,13 +4,14 @@ from collections.abc import Sequence
 
 from coatcheck.core.job import InstantMs
 from coatcheck.core.policy import Policies
+from coatcheck.core.starts import Turn
 from coatcheck.core.states import Status
 from coatcheck.core.tenancy import Revocation
 from coatcheck.store.records import WakeUpKind
 from coatcheck.store.revoking import REASON, RevocationStep, RevocationTerms, done_entry
 from coatcheck.stores.postgres.audit import write_audit
 from coatcheck.stores.postgres.facet import Facet
-from coatcheck.stores.postgres.queue import Turn, leave_turns, take_waiting
+from coatcheck.stores.postgres.queue import leave_turns, take_waiting
 from coatcheck.stores.postgres.retention import bury
 from coatcheck.stores.postgres.rows import Fixed, Place
 from coatcheck.stores.postgres.settling import Ending, Endings

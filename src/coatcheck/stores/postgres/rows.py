@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from coatcheck.core.errors import ErrorCategory, ErrorInfo
 from coatcheck.core.job import AttemptRecord, JobRecord, Progress, ResultInfo
+from coatcheck.core.starts import Turn
 from coatcheck.core.states import Status
 from coatcheck.store.records import Submission
 
@@ -28,6 +29,11 @@ class Place:
     tenant: str
     priority: int
     job_id: str
+
+    @property
+    def turn(self) -> Turn:
+        """In whose turn it starts."""
+        return self.operation, self.tenant
 
 
 class Fixed(NamedTuple):

@@ -9,7 +9,7 @@ from coatcheck.observe.logs import get_logger
 from coatcheck.store.clock import Clock, SystemClock
 from coatcheck.store.errors import StoreUnavailable
 from coatcheck.store.records import WakeUp
-from coatcheck.stores.postgres.acceptance import Acceptances, accept
+from coatcheck.stores.postgres.acceptance import Acceptances, accept, accept_counted
 from coatcheck.stores.postgres.claims import Claiming, claim_all, finish, keep, record_effects
 from coatcheck.stores.postgres.commands import Commands
 from coatcheck.stores.postgres.config import PostgresConfig
@@ -68,6 +68,8 @@ class PostgresStore(
             opened.push_async_callback(self._work.close)
             self._intake = Writer(parts, (accept,), is_one_statement=True)
             opened.push_async_callback(self._intake.close)
+            self._limited_intake = Writer(parts, (accept_counted,))
+            opened.push_async_callback(self._limited_intake.close)
             self._opened = opened.pop_all()
 
     async def close(self) -> None:

@@ -7,16 +7,19 @@ from collections.abc import Sequence
 from coatcheck.core.job import InstantMs
 from coatcheck.core.outcome import Lost
 from coatcheck.core.policy import Policies
-from coatcheck.store.records import Promotion, Prunable
+from coatcheck.core.starts import Turn
+from coatcheck.core.terms import Terms
+from coatcheck.store.records import HeldTurns, Promotion, Prunable
 from coatcheck.stores.postgres.claims import lease_and_job
 from coatcheck.stores.postgres.costs import ran_before_ms
 from coatcheck.stores.postgres.facet import Facet
 from coatcheck.stores.postgres.lease_watch import LeaseWatch
-from coatcheck.stores.postgres.queue import Turn, leave_turns, next_due_at, promote, take_waiting
+from coatcheck.stores.postgres.queue import leave_turns, next_due_at, promote, take_waiting
 from coatcheck.stores.postgres.retention import bury
 from coatcheck.stores.postgres.rows import Fixed, Place
 from coatcheck.stores.postgres.settling import Endings, Settling, overdue_ending
 from coatcheck.stores.postgres.transaction import Transaction
+from coatcheck.stores.postgres.turns import review_turns
 
 _JITTER_BITS = 53
 _PRUNING = {
@@ -67,6 +70,9 @@ class Sweeping(Facet):
         count = await self._transactions.run(act)
         await leave_turns(self._transactions, turns)
         return count
+
+    async def restore_turns(self, terms: Terms, after: Turn | None, limit: int) -> HeldTurns:
+        return await review_turns(self._transactions, terms, after, limit)
 
     async def prune_expired(self, what: Prunable, now: InstantMs, limit: int) -> int:
         if what is Prunable.JOBS:

@@ -6,12 +6,14 @@ import msgspec
 
 from coatcheck.core.events import EventType
 from coatcheck.core.job import InstantMs, JobRecord
+from coatcheck.core.quotas import Places
 from coatcheck.core.states import Status
 from coatcheck.store.records import (
     Accepted,
     Disposition,
     KeyConflict,
     KeyOfExpiredJob,
+    QueueFull,
     Replayed,
     Submission,
 )
@@ -21,7 +23,9 @@ from coatcheck.stores.sqlite.rows import Moving, Place, Row
 from coatcheck.stores.sqlite.transaction import Transaction
 
 _KEYS_JOB = 5
+_KEY_COLUMNS = 3
 _JOB_IDS: msgspec.json.Decoder[list[str]] = msgspec.json.Decoder(list[str])
+_COUNTS: msgspec.json.Decoder[list[tuple[str, str, int]]] = msgspec.json.Decoder(list[tuple[str, str, int]])
 
 
 class Acceptances(Facet):
@@ -32,14 +36,23 @@ class Acceptances(Facet):
 
 
 def accept(transaction: Transaction, submissions: Sequence[Submission]) -> Sequence[Disposition]:
-    """Write the new jobs; for those whose key is known, find the jobs the keys stand for."""
+    """Write the new jobs, in their order as far as there is room; for those whose key is known, find the jobs the
+    keys stand for."""
     reserved = _reserve_keys(transaction, submissions)
-    new = [submission for submission in submissions if submission.key is None or submission.job_id in reserved]
-    accepted = _insert_new(transaction, new)
+    places = _count_queued(transaction, submissions)
+    answers: dict[str, Disposition] = {}
+    new = []
+    for submission in submissions:
+        if submission.key is None or submission.job_id in reserved:
+            full = _take_place(places, submission)
+            if full is None:
+                new.append(submission)
+            else:
+                answers[submission.job_id] = full
+    _free_keys(transaction, [submission for submission in submissions if submission.job_id in answers])
+    answers |= {job.id: Accepted(job) for job in _insert_new(transaction, new)}
     return [
-        Accepted(accepted[submission.job_id])
-        if submission.job_id in accepted
-        else _accept_known_key(transaction, submission)
+        answers.get(submission.job_id) or _accept_known_key(transaction, submission, places)
         for submission in submissions
     ]
 
@@ -70,30 +83,58 @@ def _reserve_keys(transaction: Transaction, submissions: Sequence[Submission]) -
     return {row[_KEYS_JOB] for row in rows}
 
 
-def _insert_new(transaction: Transaction, submissions: Sequence[Submission]) -> dict[str, JobRecord]:
+def _free_keys(transaction: Transaction, refused: Sequence[Submission]) -> None:
+    """Keys that were reserved for jobs that are refused now."""
+    transaction.run_many(
+        "free_keys", [_key_row(submission)[:_KEY_COLUMNS] for submission in refused if submission.key is not None]
+    )
+
+
+def _count_queued(transaction: Transaction, submissions: Sequence[Submission]) -> Places:
+    """How many jobs are queued, wherever there is a limit."""
+    scopes = {limit.scope_of(submission.tenant) for submission in submissions for limit in submission.limits}
+    rows = transaction.read_many("count_queued", sorted(scopes), _COUNTS) if scopes else []
+    return Places({(tenant, operation): count for tenant, operation, count in rows})
+
+
+def _take_place(places: Places, submission: Submission) -> QueueFull | None:
+    """Take a place in the queue, or say why there is none."""
+    tenant = submission.tenant
+    limit = places.met(tenant, submission.limits)
+    if limit is not None:
+        return QueueFull(limit, places.taken(limit.scope_of(tenant)))
+    places.take(tenant, submission.limits)
+    return None
+
+
+def _insert_new(transaction: Transaction, submissions: Sequence[Submission]) -> Sequence[JobRecord]:
     if not submissions:
-        return {}
+        return ()
     jobs = [_new_job(submission) for submission in submissions]
     keys_end = {submission.job_id: submission.key.expires_at for submission in submissions if submission.key}
     insert_jobs(transaction, jobs, keys_end)
     transaction.run_many("insert_payload", [(submission.job_id, submission.payload) for submission in submissions])
-    return {job.id: job for job in jobs}
+    return jobs
 
 
-def _accept_known_key(transaction: Transaction, submission: Submission) -> Disposition:
+def _accept_known_key(transaction: Transaction, submission: Submission, places: Places) -> Disposition:
     earlier = _find_earlier(transaction, submission)
     if earlier is not None:
         return earlier
+    full = _take_place(places, submission)
+    if full is not None:
+        return full
     transaction.run_many("put_key", [_key_row(submission)])
-    return Accepted(_insert_new(transaction, [submission])[submission.job_id])
+    return Accepted(_insert_new(transaction, [submission])[0])
 
 
 def _find_earlier(transaction: Transaction, submission: Submission) -> Disposition | None:
-    """What the key stands for, or None where its window is over."""
+    """What the key stands for, or None where its window is over, or it was reserved for a neighbour that is refused."""
     key = submission.key
     assert key is not None, "only a key can be known"
     row = transaction.row("find_key", tenant=submission.tenant, operation=submission.operation, key=key.key)
-    assert row is not None, "a key that could not be reserved is there"
+    if row is None:
+        return None
     algorithm, fingerprint, job_id, expires_at = row
     if expires_at <= submission.created_at:
         return None

@@ -10,6 +10,7 @@ from coatcheck.core import limits
 from coatcheck.core.events import EventType
 from coatcheck.core.job import InstantMs
 from coatcheck.core.policy import DEFAULT_POLICY
+from coatcheck.core.starts import Starts, Turn
 from coatcheck.core.states import Status
 from coatcheck.store.records import Claim, ClaimRequest, Claims, Lease, WakeUpKind
 from coatcheck.stores.sqlite.costs import ran_before_ms
@@ -17,6 +18,7 @@ from coatcheck.stores.sqlite.queue import next_due_at, promote
 from coatcheck.stores.sqlite.rows import Fixed, Moving, Place, Row, job_from_parts
 from coatcheck.stores.sqlite.settling import Ended, end_jobs, is_excused, overdue_ending
 from coatcheck.stores.sqlite.transaction import Transaction
+from coatcheck.stores.sqlite.turns import next_turns
 
 _TAKEN_MAX = 2 * limits.CLAIM_BATCH_MAX
 _TOKEN_BYTES = 12
@@ -37,17 +39,19 @@ def claim(transaction: Transaction, request: ClaimRequest, operations: Sequence[
     promote(transaction, now, limits.SWEEP_BATCH_MAX)
     slots = {name: _slots(transaction, request, name) for name in operations}
     wanted = min(request.slots, limits.CLAIM_BATCH_MAX)
+    starts = request.starts()
     started: list[_Taken] = []
     looked_at = 0
     while looked_at < _TAKEN_MAX:
-        picked = _pick(transaction, slots, wanted - len(started))
-        taken = _take(transaction, picked)
+        picked, has_more = _pick(transaction, starts, slots, wanted - len(started))
+        taken = _take(transaction, starts, picked)
         looked_at += len(taken)
         in_time = [job for job in taken if not _end_overdue(transaction, request, job, now)]
         started += in_time
         for job in in_time:
             slots[job.place.operation] -= 1
-        if len(in_time) == len(picked):
+        starts.settle(picked, (job.place.turn for job in in_time))
+        if len(in_time) == len(picked) and not (picked and has_more and len(started) < wanted):
             break
     claims = _lease(transaction, request, started, now)
     return Claims(claims, next_due_at(transaction))
@@ -62,46 +66,51 @@ def _slots(transaction: Transaction, request: ClaimRequest, operation: str) -> i
     return max(0, min(wanted, largest - running))
 
 
-def _pick(transaction: Transaction, slots: Mapping[str, int], wanted: int) -> list[tuple[str, str]]:
-    """The operations and tenants of the next `wanted` starts, in order. Nothing is taken yet.
+def _pick(transaction: Transaction, starts: Starts, slots: Mapping[str, int], wanted: int) -> tuple[list[Turn], bool]:
+    """The operations and tenants of the next `wanted` starts, in order, and whether a tenant that may have no more of
+    them was passed over. Nothing is taken yet.
 
-    As many turns as starts are wanted are enough to know: each start goes to the lowest, which then rises by one.
+    As many turns as starts are wanted are enough to know: each start goes to the lowest, which then rises.
     """
     turns: dict[str, list[tuple[float, str, int]]] = {}
     for name, free in slots.items():
         if free > 0 and wanted > 0:
-            rows = transaction.rows("next_turns", operation=name, limit=min(free, wanted))
+            rows = next_turns(transaction, name, starts, min(free, wanted))
             turns[name] = [(vstart, tenant, waiting) for tenant, vstart, waiting in rows]
     left = dict(slots)
-    picked: list[tuple[str, str]] = []
+    picked: list[Turn] = []
+    has_passed_over = False
     while len(picked) < wanted and any(turns.values()):
         for name in [name for name, heap in turns.items() if heap][: wanted - len(picked)]:
             heap = turns[name]
             vstart, tenant, waiting = heap[0]
+            if not starts.is_free and not starts.may_start((name, tenant)):
+                has_passed_over = True
+                heapq.heappop(heap)
+                continue
+            starts.start((name, tenant))
             picked.append((name, tenant))
             left[name] -= 1
             if left[name] == 0:
                 heap.clear()
             elif waiting > 1:
-                heapq.heapreplace(heap, (vstart + 1.0, tenant, waiting - 1))
+                heapq.heapreplace(heap, (vstart + starts.cost(tenant), tenant, waiting - 1))
             else:
                 heapq.heappop(heap)
-    return picked
+    return picked, has_passed_over
 
 
-def _take(transaction: Transaction, picked: Sequence[tuple[str, str]]) -> list[_Taken]:
+def _take(transaction: Transaction, starts: Starts, picked: Sequence[Turn]) -> list[_Taken]:
     """Take the jobs out of the ready ones, in the order picked."""
-    by_turn = {
-        (operation, tenant): iter(_take_first(transaction, operation, tenant, count))
-        for (operation, tenant), count in Counter(picked).items()
-    }
+    by_turn = {turn: iter(_take_first(transaction, starts, turn, count)) for turn, count in Counter(picked).items()}
     for operation in {operation for operation, _ in by_turn}:
         transaction.run("forget_turns", operation=operation)
     taken = (next(by_turn[turn], None) for turn in picked)
     return [job for job in taken if job is not None]
 
 
-def _take_first(transaction: Transaction, operation: str, tenant: str, count: int) -> list[_Taken]:
+def _take_first(transaction: Transaction, starts: Starts, turn: Turn, count: int) -> list[_Taken]:
+    operation, tenant = turn
     rows = transaction.rows("next_ready", operation=operation, tenant=tenant, limit=count)
     taken = [_taken(operation, tenant, row) for row in rows]
     if taken:
@@ -109,7 +118,8 @@ def _take_first(transaction: Transaction, operation: str, tenant: str, count: in
         transaction.run(
             "delete_next_ready", operation=operation, tenant=tenant, priority=last.priority, job_id=last.job_id
         )
-        transaction.run("advance_turn", operation=operation, tenant=tenant, count=len(taken))
+        cost = len(taken) * starts.cost(tenant)
+        transaction.run("advance_turn", operation=operation, tenant=tenant, count=len(taken), cost=cost)
     if len(taken) < count:
         transaction.run("recount_turn", operation=operation, tenant=tenant)
     return taken

@@ -21,6 +21,7 @@ from coatcheck.stores.sqlite.facet import Facet
 from coatcheck.stores.sqlite.rows import EndedLease, Row
 from coatcheck.stores.sqlite.settling import Settling, settle_leases
 from coatcheck.stores.sqlite.transaction import Transaction
+from coatcheck.stores.sqlite.turns import restore_tenants
 
 _LEASES: msgspec.json.Decoder[list[EndedLease]] = msgspec.json.Decoder(list[EndedLease])
 
@@ -71,13 +72,17 @@ def finish(transaction: Transaction, finishings: Sequence[tuple[Finishing, Insta
     leases = _end_leases(transaction, named)
     settlings: list[Settling] = []
     is_settled: list[bool] = []
+    limited: set[str] = set()
     for name, (finishing, now) in zip(named, finishings, strict=True):
         # The same lease a second time is a lost one.
         lease = leases.pop(name, None)
         is_settled.append(lease is not None)
         if lease is not None:
+            limited |= {lease.tenant} if finishing.is_limited else set()
             settlings.append(Settling(lease, finishing.outcome, finishing.policy, finishing.jitter, now))
     jobs = iter(settle_leases(transaction, settlings))
+    if limited:
+        restore_tenants(transaction, sorted(limited))
     return [next(jobs) if is_own else None for is_own in is_settled]
 
 

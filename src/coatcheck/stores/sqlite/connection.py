@@ -10,7 +10,7 @@ from coatcheck.observe.memory import memory_bytes_max
 from coatcheck.store.errors import StoreRefused, StoreUnavailable
 
 BUSY_TIMEOUT_MS = 5_000
-STATEMENTS_KEPT = 500
+STATEMENTS_KEPT = 600
 READER_BUSY_TIMEOUT_MS = 250
 CACHE_KIB_MAX = 16 * 1024
 CACHE_PART_OF_MEMORY = 16

@@ -2,12 +2,14 @@
 
 import heapq
 from collections.abc import Sequence
+from math import sqrt
 
 from coatcheck.core import limits
+from coatcheck.core.ids import created_at_of
 from coatcheck.core.job import AttemptRecord, InstantMs, JobRecord
 from coatcheck.core.states import Status
 from coatcheck.store.errors import StoreUnavailable
-from coatcheck.store.records import JobPage, JobQuery, QueueMeasure, StoredResult, Tombstone
+from coatcheck.store.records import JobPage, JobQuery, QueueMeasure, StoredResult, TenantQueue, Tombstone
 from coatcheck.stores.sqlite.facet import Facet
 from coatcheck.stores.sqlite.readers import Snapshot
 from coatcheck.stores.sqlite.rows import attempt_from_row, job_from_row
@@ -15,6 +17,7 @@ from coatcheck.stores.sqlite.transaction import Transaction
 
 NEWER_THAN_ALL = "job_~"
 RUN_SAMPLE = 200
+_NO_RUNS = (0, None, 0.0)
 
 
 class Reading(Facet):
@@ -42,6 +45,11 @@ class Reading(Facet):
 
     async def measure_queues(self, now: InstantMs) -> Sequence[QueueMeasure]:
         return await self._readers.aside(_measure)
+
+    async def count_ahead(self, job: JobRecord, limit: int) -> int:
+        place = {"tenant": job.tenant, "operation": job.operation, "priority": job.priority, "job_id": job.id}
+        row = self._readers.here(lambda snapshot: snapshot.row("count_ahead", limit=limit, **place))
+        return 0 if row is None else int(row[0])
 
     async def check_health(self) -> None:
         self._readers.here(lambda snapshot: snapshot.row("check_health"))
@@ -98,7 +106,13 @@ def _measure(snapshot: Snapshot) -> Sequence[QueueMeasure]:
     ready: dict[str, int] = dict(snapshot.rows("measure_ready"))
     scheduled: dict[str, int] = dict(snapshot.rows("measure_scheduled"))
     running: dict[str, int] = dict(snapshot.rows("measure_running"))
-    runs: dict[str, float] = dict(snapshot.rows("measure_runs", sample=RUN_SAMPLE))
+    runs = {
+        operation: (count, mean_ms / 1000, sqrt(max(square - mean_ms * mean_ms, 0.0)) / 1000)
+        for operation, count, mean_ms, square in snapshot.rows("measure_runs", sample=RUN_SAMPLE)
+    }
+    tenants: dict[str, list[TenantQueue]] = {}
+    for operation, *line in snapshot.rows("measure_tenants", limit=limits.TENANTS_MEASURED_MAX):
+        tenants.setdefault(operation, []).append(_line(*line))
     return [
         QueueMeasure(
             operation=operation,
@@ -106,7 +120,14 @@ def _measure(snapshot: Snapshot) -> Sequence[QueueMeasure]:
             scheduled=scheduled.get(operation, 0),
             running=running.get(operation, 0),
             oldest_ready_at=snapshot.rows("measure_oldest", operation=operation)[0][0],
-            recent_run_s=runs[operation] / 1000 if operation in runs else None,
+            tenants=tenants.get(operation, ()),
+            runs=runs.get(operation, _NO_RUNS)[0],
+            recent_run_s=runs.get(operation, _NO_RUNS)[1],
+            run_spread_s=runs.get(operation, _NO_RUNS)[2],
         )
         for operation in sorted(ready.keys() | scheduled.keys() | running.keys() | runs.keys())
     ]
+
+
+def _line(tenant: str, ready: int, first_id: str, last_id: str, last_priority: int) -> TenantQueue:
+    return TenantQueue(tenant, ready, created_at_of(first_id), created_at_of(last_id), last_priority)

@@ -7,6 +7,7 @@ import msgspec
 
 from coatcheck.core.errors import ErrorCategory, ErrorInfo
 from coatcheck.core.job import AttemptRecord, JobRecord, Progress, ResultInfo
+from coatcheck.core.starts import Turn
 from coatcheck.core.states import Status
 
 Row: TypeAlias = tuple[Any, ...]
@@ -21,6 +22,11 @@ class Place(NamedTuple):
     tenant: str
     priority: int
     job_id: str
+
+    @property
+    def turn(self) -> Turn:
+        """In whose turn it starts."""
+        return self.operation, self.tenant
 
 
 class Fixed(NamedTuple):

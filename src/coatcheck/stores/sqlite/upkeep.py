@@ -8,14 +8,17 @@ from dataclasses import dataclass
 from coatcheck.core.job import InstantMs
 from coatcheck.core.outcome import Lost
 from coatcheck.core.policy import Policies
+from coatcheck.core.starts import Turn
+from coatcheck.core.terms import Terms
 from coatcheck.store.errors import StoreUnavailable
-from coatcheck.store.records import Promotion, Prunable
+from coatcheck.store.records import HeldTurns, Promotion, Prunable
 from coatcheck.stores.sqlite.facet import Facet
 from coatcheck.stores.sqlite.queue import next_due_at, promote, take_waiting
 from coatcheck.stores.sqlite.retention import bury
 from coatcheck.stores.sqlite.rows import EndedLease, Place, fixed_of
 from coatcheck.stores.sqlite.settling import Ended, Settling, end_jobs, overdue_ending, settle_leases
 from coatcheck.stores.sqlite.transaction import Transaction
+from coatcheck.stores.sqlite.turns import review
 
 _JITTER_BITS = 53
 _PRUNING = {
@@ -96,6 +99,12 @@ class Sweeping(Facet):
 
     async def expire_overdue(self, policies: Policies, now: InstantMs, limit: int) -> int:
         return await self._writer.run(lambda transaction: _expire(transaction, policies, now, limit))
+
+    async def restore_turns(self, terms: Terms, after: Turn | None, limit: int) -> HeldTurns:
+        # Mostly there are none: one read tells.
+        if not self._readers.here(lambda snapshot: snapshot.rows("held_turns", operation="", tenant="", limit=1)):
+            return HeldTurns(None, 0)
+        return await self._writer.run(lambda transaction: review(transaction, terms, after, limit))
 
     async def prune_expired(self, what: Prunable, now: InstantMs, limit: int) -> int:
         if what is Prunable.JOBS:

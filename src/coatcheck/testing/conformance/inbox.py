@@ -12,6 +12,7 @@ from coatcheck.core.events import EventType
 from coatcheck.core.job import JobRecord
 from coatcheck.core.policy import Policies
 from coatcheck.core.states import Status
+from coatcheck.core.terms import ANY_TERMS, Terms
 from coatcheck.store.contract import Store
 from coatcheck.store.inbox import InboxStore
 from coatcheck.store.records import (
@@ -64,9 +65,9 @@ class Inbox:
         assert isinstance(answer, Accepted), answer
         return answer.job
 
-    async def promote(self, store: Store | None = None, limit: int = 100) -> int:
+    async def promote(self, store: Store | None = None, limit: int = 100, terms: Terms = ANY_TERMS) -> int:
         world = self._world
-        return await self.of(store or world.store).promote_inbox(Policies(world.policies), world.now, limit)
+        return await self.of(store or world.store).promote_inbox(Policies(world.policies), terms, world.now, limit)
 
     @staticmethod
     def of(store: Store) -> InboxStore:

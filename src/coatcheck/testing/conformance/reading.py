@@ -9,7 +9,7 @@ from coatcheck.core.job import JobRecord
 from coatcheck.core.limits import PAGE_SIZE_MAX
 from coatcheck.core.policy import Policies, Retention
 from coatcheck.core.states import Status
-from coatcheck.store.records import JobPage, JobQuery, Prunable, Tombstone
+from coatcheck.store.records import JobPage, JobQuery, Prunable, TenantQueue, Tombstone
 from coatcheck.testing.conformance.world import (
     DONE,
     OPERATION,
@@ -243,15 +243,40 @@ class TestMeasures(Suite):
         assert (exports.ready, exports.scheduled, exports.running) == (0, 1, 0)
         assert exports.oldest_ready_at is None
 
+    async def test_each_tenant_s_line_has_its_length_and_its_ends(self, world: World) -> None:
+        begins = world.now
+        await world.accept(tenant="a")
+        world.clock.advance(5)
+        await world.accept(tenant="b")
+        await world.accept(tenant="a", priority=8)
+        await world.accept(tenant="c", delay_s=60)
+        await world.accept(tenant="a", operation=OTHER_OPERATION)
+        measures = {measure.operation: measure for measure in await world.store.measure_queues(world.now)}
+        lines = sorted(measures[OPERATION].tenants, key=lambda line: line.tenant)
+        assert lines == [TenantQueue("a", 2, begins, world.now, 8), TenantQueue("b", 1, world.now, world.now, 5)]
+        assert [line.tenant for line in measures[OTHER_OPERATION].tenants] == ["a"]
+
+    async def test_a_place_in_the_line_is_counted_among_the_tenant_s_own(self, world: World) -> None:
+        jobs = [await world.accept(tenant="a", priority=priority) for priority in (5, 5, 9, 0)]
+        await world.accept(tenant="b", priority=0)
+        await world.accept(tenant="a", operation=OTHER_OPERATION, priority=0)
+        assert [await world.store.count_ahead(job, 10) for job in jobs] == [1, 2, 3, 0]
+        assert await world.store.count_ahead(jobs[2], 2) == 2
+
     async def test_run_time_is_what_was_seen(self, world: World) -> None:
         claim = await world.start()
         (before,) = await world.store.measure_queues(world.now)
-        assert before.recent_run_s is None
+        assert (before.recent_run_s, before.runs) == (None, 0)
         world.clock.advance(4)
+        await world.finish(claim, DONE)
+        claim = await world.start()
+        world.clock.advance(10)
         await world.finish(claim, DONE)
         await world.accept()
         (after,) = await world.store.measure_queues(world.now)
-        assert after.recent_run_s == pytest.approx(4.0)
+        assert after.runs == 2
+        assert after.recent_run_s == pytest.approx(7.0)
+        assert after.run_spread_s == pytest.approx(3.0)
 
     async def test_an_empty_store_measures_nothing(self, world: World) -> None:
         assert not await world.store.measure_queues(world.now)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from coatcheck.core.states import Status
+from coatcheck.core.terms import ANY_TERMS
 from coatcheck.store.errors import StoreError, StoreUnavailable
 from coatcheck.store.records import (
     Accepted,
@@ -63,6 +64,7 @@ async def verbs(store: PostgresStore) -> dict[str, Callable[[], Awaitable[object
         "list_jobs": lambda: store.list_jobs(JobQuery(TENANT, 5), now),
         "list_attempts": lambda: store.list_attempts(TENANT, job_id),
         "measure_queues": lambda: store.measure_queues(now),
+        "count_ahead": lambda: store.count_ahead(running.job, 5),
         "check_health": store.check_health,
         "cancel_job": lambda: store.cancel_job(TENANT, job_id, None, POLICIES, now),
         "erase_job": lambda: store.erase_job(TENANT, job_id, now),
@@ -70,7 +72,7 @@ async def verbs(store: PostgresStore) -> dict[str, Callable[[], Awaitable[object
         "read_outbox": lambda: store.read_outbox(5),
         "remove_relayed": lambda: store.remove_relayed([1]),
         "promote_due": lambda: store.promote_due(now, 5),
-        "promote_inbox": lambda: store.promote_inbox(POLICIES, now, 5),
+        "promote_inbox": lambda: store.promote_inbox(POLICIES, ANY_TERMS, now, 5),
         "rescue_leases": lambda: store.rescue_leases(POLICIES, now, 5),
         "expire_overdue": lambda: store.expire_overdue(POLICIES, now, 5),
         "prune_expired": lambda: store.prune_expired(Prunable.JOBS, now, 5),

@@ -8,6 +8,7 @@ import asyncpg
 
 from coatcheck.core.job import JobRecord
 from coatcheck.core.states import Status
+from coatcheck.core.terms import ANY_TERMS
 from coatcheck.store.errors import StoreUnavailable
 from coatcheck.store.records import Accepted, CancelAnswer, IdempotencyKey
 from coatcheck.stores.postgres import inbox as inbox_module
@@ -67,7 +68,7 @@ class Storm:
         """A promoter, which may lose its session at any time."""
         while not self.is_over.is_set():
             try:
-                await store.promote_inbox(POLICIES, clock.now(), 7)
+                await store.promote_inbox(POLICIES, ANY_TERMS, clock.now(), 7)
             except StoreUnavailable:
                 await asyncio.sleep(0)
 
@@ -103,7 +104,7 @@ async def test_a_storm_loses_no_job_and_makes_none() -> None:
         await asyncio.gather(*(storm.call(front) for _ in range(CALLERS)), storm.post(front))
         storm.is_over.set()
         await asyncio.gather(*promoters, ending)
-        while await front.promote_inbox(POLICIES, clock.now(), 500):
+        while await front.promote_inbox(POLICIES, ANY_TERMS, clock.now(), 500):
             pass
         found = {job_id: await front.find_job(TENANT, job_id, clock.now()) for job_id in storm.kept}
         states = {job_id: job.status for job_id, job in found.items() if isinstance(job, JobRecord)}
@@ -128,6 +129,6 @@ async def test_large_payloads_are_moved_a_few_at_a_time() -> None:
         async with connection.transaction():
             for _ in range(4):
                 await store.hand_in(connection, submission(payload=payload))
-        counts = [await store.promote_inbox(POLICIES, clock.now(), 500) for _ in range(3)]
+        counts = [await store.promote_inbox(POLICIES, ANY_TERMS, clock.now(), 500) for _ in range(3)]
     await connection.close()
     assert counts == [2, 2, 0]

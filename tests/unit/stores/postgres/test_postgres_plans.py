@@ -24,6 +24,7 @@ FROM generate_series(1, 5000) AS n;
 INSERT INTO coatcheck.ready
 SELECT operation, tenant, 5, id, 1, 1, 0, 0, 0, false, NULL, 1 FROM coatcheck.job WHERE status IS NULL;
 INSERT INTO coatcheck.turn SELECT DISTINCT operation, tenant, true, 0.0 FROM coatcheck.ready;
+INSERT INTO coatcheck.turn SELECT 'o', 'held-' || n, true, n, true FROM generate_series(1, 2000) AS n;
 INSERT INTO coatcheck.scheduled
 SELECT 's' || n, n, 'o', 't', 5, 1, 0, 0, 0, false, NULL, 1 FROM generate_series(1, 2000) n;
 INSERT INTO coatcheck.lease
@@ -57,8 +58,8 @@ SELECT 'o', 't', 5, 's' || lpad(n::text, 9, '0'), 1, 1, 0, 0, 0, false, NULL, 1 
 """
 
 SEEKS = {
-    "accept": ["turn_in_order", "turn_pkey"],
-    "put_waiting": ["turn_in_order", "turn_pkey"],
+    "accept": ["turn_held_in_order", "turn_in_order", "turn_pkey"],
+    "put_waiting": ["turn_held_in_order", "turn_in_order", "turn_pkey"],
     "next_turns": ["ready_pkey", "scheduled_in_order", "turn_in_order"],
     "take_ready": ["job_pkey", "payload_pkey", "ready_pkey"],
     "take_due": ["scheduled_in_order", "scheduled_pkey"],
@@ -99,6 +100,12 @@ SEEKS = {
     "delete_tombstones": ["tombstone_by_end", "tombstone_pkey"],
     "delete_keys": ["idempotency_key_by_expiry", "idempotency_key_pkey"],
     "hold_turns": ["turn_pkey"],
+    "count_queued": ["inbox_by_tenant", "ready_pkey", "scheduled_by_tenant", "turn_pkey"],
+    "count_running_in": ["lease_by_operation"],
+    "withhold_turns": ["turn_pkey"],
+    "restore_turns": ["turn_held", "turn_held_in_order", "turn_in_order", "turn_pkey"],
+    "held_turns": ["turn_held"],
+    "held_turns_of": ["turn_held"],
     "leave_turns": ["ready_pkey", "turn_pkey"],
     "advance_turns": ["turn_pkey"],
     "look_into_inbox": ["inbox_pkey"],

@@ -7,6 +7,7 @@ from typing import Any
 import asyncpg
 import pytest
 
+from coatcheck.core.terms import ANY_TERMS
 from coatcheck.store.records import Beat, IdempotencyKey
 from coatcheck.stores.postgres.store import PostgresStore
 from harness.postgres_server import shared_server
@@ -109,14 +110,14 @@ async def test_handing_in_is_one_insert_elsewhere_and_two_reads_here_where_there
         assert meter.take() == 1 + FRAME + 2
     await caller.close()
     meter.take()
-    assert await store.promote_inbox(POLICIES, clock.now(), 100) == 2
+    assert await store.promote_inbox(POLICIES, ANY_TERMS, clock.now(), 100) == 2
     assert meter.take() == 1 + FRAME + 2
 
 
 async def test_a_sweep_with_nothing_to_do_is_cheap(store: PostgresStore, meter: Meter) -> None:
     assert await store.rescue_leases(POLICIES, clock.now(), 100) == 0
     assert meter.take() == 1
-    assert await store.promote_inbox(POLICIES, clock.now(), 100) == 0
+    assert await store.promote_inbox(POLICIES, ANY_TERMS, clock.now(), 100) == 0
     assert meter.take() == 1
     assert await store.expire_overdue(POLICIES, clock.now(), 100) == 0
     assert meter.take() == FRAME + 2

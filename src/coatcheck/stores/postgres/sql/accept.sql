@@ -79,8 +79,10 @@ levels AS (
     SELECT o.operation, coalesce(
         (
             SELECT t.vstart FROM turn AS t
-            WHERE t.operation = o.operation AND t.is_waiting ORDER BY t.vstart, t.tenant LIMIT 1
-        ), 0.0
+            WHERE t.operation = o.operation AND t.is_waiting AND NOT t.is_held ORDER BY t.vstart, t.tenant LIMIT 1
+        ),
+        (SELECT t.vstart FROM turn AS t WHERE t.operation = o.operation AND t.is_held ORDER BY t.vstart DESC LIMIT 1),
+        0.0
     ) AS level
     FROM (SELECT DISTINCT operation FROM joining) AS o
 ),

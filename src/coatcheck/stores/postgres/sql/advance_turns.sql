@@ -1,7 +1,7 @@
--- Each job served has cost 1: the tenant goes behind those that waited as long. Locked in one order, and for moments
--- only: a turn that is lost with its server costs a little fairness and no job, so nothing waits for the disk here.
+-- Each job served has its cost, which is 1 where nobody weighs more than others: the tenant goes behind those that waited
+-- as long. Locked in one order, and for moments only: a turn that is lost with its server costs a little fairness and no job, so nothing waits for the disk here.
 WITH served AS MATERIALIZED (
-    SELECT * FROM unnest($1::text[], $2::text[], $3::integer[]) AS s (operation, tenant, cost)
+    SELECT * FROM unnest($1::text[], $2::text[], $3::double precision[]) AS s (operation, tenant, cost)
 ),
 cheap AS MATERIALIZED (
     SELECT set_config('synchronous_commit', 'off', true)

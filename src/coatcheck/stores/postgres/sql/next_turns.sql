@@ -4,7 +4,7 @@ SELECT w.operation, t.tenant, t.vstart, r.waiting, (SELECT min(available_at) FRO
 FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS w (operation, turns, jobs)
 LEFT JOIN LATERAL (
     SELECT tenant, vstart FROM turn
-    WHERE operation = w.operation AND is_waiting
+    WHERE operation = w.operation AND is_waiting AND NOT is_held
     ORDER BY vstart, tenant LIMIT w.turns
 ) AS t ON true
 LEFT JOIN LATERAL (

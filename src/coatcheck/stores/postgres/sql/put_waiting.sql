@@ -39,13 +39,16 @@ held AS (
     ORDER BY t.operation, t.tenant
     FOR KEY SHARE OF t
 ),
--- A newcomer starts level with the tenant that is next.
+-- A newcomer starts level with the tenant that is next; where all who wait are held, the last of them left the order at
+-- the highest level.
 levels AS (
     SELECT o.operation, coalesce(
         (
             SELECT t.vstart FROM turn AS t
-            WHERE t.operation = o.operation AND t.is_waiting ORDER BY t.vstart, t.tenant LIMIT 1
-        ), 0.0
+            WHERE t.operation = o.operation AND t.is_waiting AND NOT t.is_held ORDER BY t.vstart, t.tenant LIMIT 1
+        ),
+        (SELECT t.vstart FROM turn AS t WHERE t.operation = o.operation AND t.is_held ORDER BY t.vstart DESC LIMIT 1),
+        0.0
     ) AS level
     FROM (SELECT DISTINCT operation FROM joining) AS o
 ),

@@ -1,0 +1,119 @@
+"""What the queues are doing, measured in the background at most once a second while anybody asks.
+
+What this process lets in counts at once: a measure is at most a second behind in what the other processes did, and
+never in what this one did.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from coatcheck.core.quotas import ALL
+from coatcheck.observe.logs import get_logger
+from coatcheck.store.clock import Clock
+from coatcheck.store.errors import StoreError
+from coatcheck.store.queues import QueueStore
+from coatcheck.store.records import QueueMeasure
+
+FRESH_S: Final = 1.0
+STALE_S: Final = 3.0
+
+_log = get_logger("admission.measures")
+
+
+class Measures:
+    """The last measure of each queue, and what was let in since."""
+
+    def __init__(self, store: QueueStore, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._queues: Mapping[str, QueueMeasure] = {}
+        self._begun_s = self._known_s = float("-inf")
+        self._reading: asyncio.Task[None] | None = None
+        self._since: Counter[tuple[str, str]] = Counter()
+        self._since_begun: Counter[tuple[str, str]] | None = None
+        self._on_their_way: Counter[tuple[str, str]] = Counter()
+        self._watchers: list[Callable[[Mapping[str, QueueMeasure]], None]] = []
+
+    def on_measured(self, callback: Callable[[Mapping[str, QueueMeasure]], None]) -> None:
+        """Call `callback` with each new measure of all queues."""
+        self._watchers.append(callback)
+
+    def of(self, operation: str) -> QueueMeasure | None:
+        """The last measure of an operation's queue; another one is begun if it is older than FRESH_S."""
+        if self._clock.monotonic_s() - self._begun_s >= FRESH_S:
+            self._begin()
+        return self._queues.get(operation)
+
+    @property
+    def queues(self) -> Mapping[str, QueueMeasure]:
+        """The last measure of all queues."""
+        return self._queues
+
+    @property
+    def age_s(self) -> float:
+        """How long ago the last measure was begun."""
+        return self._clock.monotonic_s() - self._known_s
+
+    async def refreshed(self) -> None:
+        """Return once the last measure is at most STALE_S old, or cannot be had."""
+        self.of(ALL)
+        if self.age_s > STALE_S:
+            await self.measured()
+
+    async def measured(self) -> None:
+        """Return once the measure that is being taken, if one is, is known."""
+        if self._reading is not None:
+            await asyncio.shield(self._reading)
+
+    def since(self, operation: str, tenant: str = ALL) -> int:
+        """Jobs that this process let in and that the last measure does not count; of one tenant, or all."""
+        return self._since[operation, tenant]
+
+    def enter(self, operation: str, tenant: str) -> None:
+        """A job is on its way into the store."""
+        for key in ((operation, tenant), (operation, ALL), (ALL, ALL)):
+            self._on_their_way[key] += 1
+            self._since[key] += 1
+            if self._since_begun is not None:
+                self._since_begun[key] += 1
+
+    def leave(self, operation: str, tenant: str, is_accepted: bool) -> None:
+        """It is there, or it is not accepted."""
+        for key in ((operation, tenant), (operation, ALL), (ALL, ALL)):
+            self._on_their_way[key] -= 1
+            if not self._on_their_way[key]:
+                del self._on_their_way[key]
+            if not is_accepted:
+                self._since[key] -= 1
+                if self._since_begun is not None:
+                    self._since_begun[key] -= 1
+
+    async def close(self) -> None:
+        """Measure no more."""
+        if self._reading is not None:
+            self._reading.cancel()
+            await asyncio.gather(self._reading, return_exceptions=True)
+
+    def _begin(self) -> None:
+        if self._reading is None or self._reading.done():
+            self._begun_s = self._clock.monotonic_s()
+            # What is on its way may be seen or not: it is counted, so that a limit is rather kept than passed.
+            self._since_begun = self._on_their_way.copy()
+            self._reading = asyncio.get_running_loop().create_task(self._measure())
+
+    async def _measure(self) -> None:
+        begun_s = self._begun_s
+        try:
+            queues = await self._store.measure_queues(self._clock.now())
+        except StoreError as error:
+            self._since_begun = None
+            _log.debug("queues_not_measured", reason=type(error).__name__)
+            return
+        self._queues = {queue.operation: queue for queue in queues}
+        self._known_s = begun_s
+        if self._since_begun is not None:
+            self._since, self._since_begun = self._since_begun, None
+        for callback in self._watchers:
+            callback(self._queues)

@@ -1,0 +1,145 @@
+"""Is there room in the queue? By its depth, by the age of its oldest job, and by when one more job would start.
+
+Depth and age are of a measure at most a second or so old and of what this process let in since. The other processes
+may let in more meanwhile: a limit of the whole queue can be passed by what they accept in a second.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Final
+
+from coatcheck.admission.forecasts import Forecast, Forecasts
+from coatcheck.admission.measures import STALE_S, Measures
+from coatcheck.admission.options import Admitted
+from coatcheck.app import Operation
+from coatcheck.core import limits
+from coatcheck.core.job import InstantMs
+from coatcheck.core.policy import Policy
+from coatcheck.core.problems import Refused
+from coatcheck.core.quotas import ALL, LimitBook, LimitName
+from coatcheck.store.clock import Clock
+from coatcheck.store.records import QueueMeasure
+
+_UNKNOWN_S: Final = 5.0
+
+
+class Saturation:
+    """Refuses what the queue has no room for, and counts what is let in.
+
+    Args:
+        book: the limits of the moment.
+        measures: of all queues.
+        forecasts: made of them.
+        clock: of this process.
+    """
+
+    def __init__(self, book: Callable[[], LimitBook], measures: Measures, forecasts: Forecasts, clock: Clock) -> None:
+        self._book = book
+        self._measures = measures
+        self._forecasts = forecasts
+        self._clock = clock
+
+    async def require_room(self, operation: Operation, admitted: Admitted, tenant: str) -> None:
+        """Return if the queue has room for this job.
+
+        Raises:
+            Refused: `saturated`, or `too-many-queued` where it is the tenant's own jobs that make it late.
+        """
+        book = self._book()
+        if book.has(LimitName.QUEUED) or book.has(LimitName.AGE_S):
+            await self._require_limits(book, operation.name)
+        self._require_start_in_time(operation, admitted, tenant)
+
+    async def _require_limits(self, book: LimitBook, operation: str) -> None:
+        held = [
+            limit
+            for name in (LimitName.QUEUED, LimitName.AGE_S)
+            for limit in book.of(name, ALL, operation)
+            if not limit.is_of_tenant
+        ]
+        if not held:
+            return
+        await self._measures.refreshed()
+        if self._measures.age_s > STALE_S:
+            # The store cannot be asked, and will say so itself.
+            return
+        for limit in held:
+            name, _, scope = limit.key
+            is_over = self._is_too_deep if name == LimitName.QUEUED else self._is_too_old
+            if is_over(scope, limit.value):
+                raise _saturated(name, scope, self._drain_s(scope, name, limit.value))
+
+    def _is_too_deep(self, scope: str, most: float) -> bool:
+        return self._depth(scope) + 1 > most
+
+    def _is_too_old(self, scope: str, most_s: float) -> bool:
+        return most_s <= 0 or self._age_s(scope) > most_s
+
+    def _depth(self, scope: str) -> int:
+        waiting = sum(queue.ready + queue.scheduled for queue in self._scoped(scope))
+        return waiting + self._measures.since(scope)
+
+    def _age_s(self, scope: str) -> float:
+        oldest = [queue.oldest_ready_at for queue in self._scoped(scope) if queue.oldest_ready_at is not None]
+        return (self._clock.now() - min(oldest)) / 1000 if oldest else 0.0
+
+    def _scoped(self, scope: str) -> list[QueueMeasure]:
+        return [queue for name, queue in self._measures.queues.items() if scope in (ALL, name)]
+
+    def _drain_s(self, scope: str, name: str, most: float) -> float:
+        """When there may be room again, from what the queues are doing."""
+        paces = [
+            (queue.running / queue.recent_run_s, queue)
+            for queue in self._scoped(scope)
+            if queue.running and queue.recent_run_s
+        ]
+        starts_per_s = sum(pace for pace, _ in paces)
+        if name == LimitName.AGE_S or not starts_per_s:
+            return _UNKNOWN_S
+        return (self._depth(scope) + 1 - most) / starts_per_s
+
+    def _require_start_in_time(self, operation: Operation, admitted: Admitted, tenant: str) -> None:
+        latest = _latest_start(operation.policy, admitted)
+        now = self._clock.now()
+        if latest is None or admitted.start_at > now:
+            return
+        forecast = self._forecasts.of(operation.name)
+        if forecast is None:
+            return
+        own = forecast.own_ahead(tenant, admitted.priority, self._measures.since(operation.name, tenant))
+        starts_at = _least_start(forecast, tenant, own)
+        if starts_at <= latest:
+            return
+        is_own_fault = own > 0 and _least_start(forecast, tenant, 0) <= latest
+        raise _too_late(is_own_fault, starts_at, latest, now)
+
+
+def _latest_start(policy: Policy, admitted: Admitted) -> InstantMs | None:
+    latest = [] if admitted.deadline_at is None else [admitted.deadline_at]
+    if policy.queue_limit_s is not None:
+        latest.append(admitted.start_at + round(policy.queue_limit_s * 1000))
+    return min(latest, default=None)
+
+
+def _least_start(forecast: Forecast, tenant: str, own: float) -> InstantMs:
+    """Before then one of twenty jobs would start, so that nothing is refused that might well be done in time."""
+    return forecast.at(forecast.pace.least_s(forecast.ahead(tenant, own)))
+
+
+def _too_late(is_own_fault: bool, starts_at: InstantMs, latest: InstantMs, now: InstantMs) -> Refused:
+    what = f"This job would wait for about {(starts_at - now) / 1000:.0f} s, and must start within"
+    detail = f"{what} {max(latest - now, 0) / 1000:.0f} s"
+    retry_after = [_retry_after((starts_at - latest) / 1000)]
+    if is_own_fault:
+        return Refused("too-many-queued", f"{detail}: the tenant's own jobs are before it.", headers=retry_after)
+    return Refused("saturated", f"{detail}.", headers=retry_after)
+
+
+def _saturated(name: str, scope: str, drain_s: float) -> Refused:
+    what = "jobs wait in the queue" if name == LimitName.QUEUED else "old jobs wait in the queue"
+    whose = "of this service" if scope == ALL else f"of {scope!r}"
+    return Refused("saturated", f"Too many {what} {whose}.", headers=[_retry_after(drain_s)])
+
+
+def _retry_after(seconds: float) -> tuple[str, str]:
+    return "Retry-After", str(min(max(math.ceil(seconds), limits.RETRY_AFTER_S_MIN), limits.RETRY_AFTER_S_MAX))

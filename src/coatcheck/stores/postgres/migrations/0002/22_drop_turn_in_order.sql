@@ -1,0 +1,1 @@
+DROP INDEX turn_in_order
