@@ -22,6 +22,7 @@ from coatcheck.core.outcome import (
     RetryLater,
     Succeeded,
 )
+from coatcheck.core.quotas import ALL, EACH, Limit, LimitName
 from coatcheck.core.states import Status
 from coatcheck.store.records import (
     Beat,
@@ -36,7 +37,7 @@ from coatcheck.store.records import (
 )
 from coatcheck.testing.conformance.world import LEASE_S, StoreFactory
 
-from .pair import POLICIES, STORES, Pair
+from .pair import POLICIES, STORES, TERMS, Pair
 from .reading import (
     Invariants,
     compare_details,
@@ -117,6 +118,17 @@ class StoreMachine(RuleBasedStateMachine):
     def accept(self, via: int, pieces: list[Any]) -> None:
         self._do(self._pair.accept(via, [self._submission(*piece) for piece in pieces]))
 
+    @rule(via=_via, piece=_pieces, others=st.lists(_whose, max_size=3), most=st.integers(0, 3))
+    def accept_under_limits(self, via: int, piece: Any, others: list[Any], most: int) -> None:
+        """One piece of work, or several without keys, for tenants with a limit in each operation and over all."""
+        pieces = [(whose, None, *piece[2:]) for whose in (piece[0], *others)] if others else [piece]
+        over_all = Limit((LimitName.QUEUED, EACH, ALL), most + 1)
+        limited = [
+            structs.replace(made, limits=(Limit((LimitName.QUEUED, EACH, made.operation), most), over_all))
+            for made in (self._submission(*each) for each in pieces)
+        ]
+        self._do(self._pair.accept(via, limited))
+
     @rule(
         via=_via,
         early=st.lists(st.sampled_from(TENANTS), min_size=2, max_size=9),
@@ -125,7 +137,7 @@ class StoreMachine(RuleBasedStateMachine):
     )
     def busy_hour(self, via: int, early: list[str], served: int, late: list[str]) -> None:
         """Some hand in work, a part of it is started, others come: whose turn it is must be right to the end."""
-        request = ClaimRequest("worker", 1, {OPERATIONS[-1]: 1}, POLICIES)
+        request = ClaimRequest("worker", 1, {OPERATIONS[-1]: 1}, POLICIES, TERMS)
         for tenants, claims in ((early, served), (late, len(early) + len(late) - served)):
             pieces = [((tenant, OPERATIONS[-1]), None, (0.0, None), (5, 2)) for tenant in tenants]
             self._do(self._pair.accept(via, [self._submission(*piece) for piece in pieces]))
@@ -170,7 +182,7 @@ class StoreMachine(RuleBasedStateMachine):
         elif fate == "expired" and job.record.expires_at is not None:
             self._pair.clock.advance(max(0, job.record.expires_at - self._pair.now) / 1000)
             self._do(self._pair.prune(via, Prunable.JOBS))
-        self._do(self._pair.claim(via, ClaimRequest("worker", 5, {job.record.operation: 5}, POLICIES)))
+        self._do(self._pair.claim(via, ClaimRequest("worker", 5, {job.record.operation: 5}, POLICIES, TERMS)))
 
     @rule(
         via=_via,
@@ -192,7 +204,7 @@ class StoreMachine(RuleBasedStateMachine):
         share=st.integers(1, 5),
     )
     def claim(self, via: int, operations: set[str], slots: int, share: int) -> None:
-        request = ClaimRequest("worker", slots, dict.fromkeys(operations, min(share, slots)), POLICIES)
+        request = ClaimRequest("worker", slots, dict.fromkeys(operations, min(share, slots)), POLICIES, TERMS)
         self._do(self._pair.claim(via, request))
 
     @rule(via=_via, picks=st.lists(st.tuples(_pick, _progress), min_size=1, max_size=3))

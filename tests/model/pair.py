@@ -10,6 +10,8 @@ from coatcheck.core.job import JobRecord
 from coatcheck.core.outcome import Outcome
 from coatcheck.core.policy import Policies, Policy, Retention
 from coatcheck.core.states import Status
+from coatcheck.core.tenancy import Controls, TenantControl
+from coatcheck.core.terms import Terms
 from coatcheck.store.contract import Store
 from coatcheck.store.errors import LeaseLost, StoreUnavailable
 from coatcheck.store.records import (
@@ -53,6 +55,8 @@ POLICIES = {
     ),
     "letters": Policy(queue_limit_s=60.0),
 }
+WEIGHTS = {"birch": 2.0, "cedar": 0.5}
+TERMS = Terms(Controls(tenants={name: TenantControl(name, weight) for name, weight in WEIGHTS.items()}))
 
 
 class Pair:
@@ -60,7 +64,7 @@ class Pair:
 
     def __init__(self, factory: StoreFactory) -> None:
         self.clock = ManualClock()
-        self.model = Model(POLICIES)
+        self.model = Model(POLICIES, WEIGHTS)
         self.leases: list[Lease] = []
         self._factory = factory
         self._changes = Changes(self.model)

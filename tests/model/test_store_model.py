@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from .engines import ENGINES, fresh_engine
+from .limits_machine import LimitsMachine
 from .machine import StoreMachine
 
 PARTS = 4
@@ -40,17 +41,34 @@ def test_the_store_does_what_the_model_predicts(engine: str, part: int) -> None:
     run_state_machine_as_test(Machine, settings=profile(engine))
 
 
-class EngineMachine(StoreMachine):
+@pytest.mark.timeout(24 * 3600)
+@pytest.mark.parametrize("engine", ENGINES)
+def test_as_many_jobs_start_as_limits_and_decisions_allow(engine: str) -> None:
+    class Machine(EngineLimitsMachine):
+        name = engine
+
+    run_state_machine_as_test(Machine, settings=profile(engine))
+
+
+class OnEngine:
     """A machine over a database of its own."""
 
     name: str
 
     def __init__(self) -> None:
         self._fresh = fresh_engine(self.name)
-        super().__init__(self._fresh.__enter__())
+        super().__init__(self._fresh.__enter__())  # type: ignore[call-arg]
 
     def teardown(self) -> None:
         try:
-            super().teardown()
+            super().teardown()  # type: ignore[misc]
         finally:
             self._fresh.__exit__(None, None, None)
+
+
+class EngineMachine(OnEngine, StoreMachine):
+    """Every answer, one after the other."""
+
+
+class EngineLimitsMachine(OnEngine, LimitsMachine):
+    """How many start."""

@@ -31,17 +31,14 @@ class Pace:
         """How long it takes until this many jobs before it have been started."""
         return ahead * self.run_s / self.slots
 
-    def error_s(self, ahead: float) -> float:
-        """By how much that is exceeded in one of twenty cases, or falls short of."""
-        return ONE_SIDED_95 * self.spread_s / self.slots * sqrt(ahead + ahead * ahead / self.runs)
+    def most_s(self, ahead: float) -> float:
+        """A wait that is exceeded in one of twenty cases."""
+        error_s = ONE_SIDED_95 * self.spread_s / self.slots * sqrt(ahead + ahead * ahead / self.runs)
+        return self.wait_s(ahead) + error_s
 
     def bound_s(self, ahead: float) -> float:
-        """A wait that is exceeded in one of twenty cases."""
-        return self.wait_s(ahead) + self.error_s(ahead) + MEASURE_AGE_S
-
-    def least_s(self, ahead: float) -> float:
-        """A wait that is fallen short of in one of twenty cases."""
-        return max(0.0, self.wait_s(ahead) - self.error_s(ahead))
+        """The same of one who asks while the measure may be this old."""
+        return self.most_s(ahead) + MEASURE_AGE_S
 
 
 class Lines:

@@ -1,6 +1,6 @@
 """The reference model as readers see it: what a store must answer to every read, by arithmetic on dictionaries."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import structs
 
@@ -16,10 +16,12 @@ class Model:
 
     Args:
         policies: of every operation that will be used.
+        weights: of tenants whose weight is not 1; powers of two, so that sums are exact.
     """
 
-    def __init__(self, policies: dict[str, Policy]) -> None:
-        self.state = ModelState(policies)
+    def __init__(self, policies: dict[str, Policy], weights: Mapping[str, float] | None = None) -> None:
+        costs = {tenant: 1.0 / weight for tenant, weight in (weights or {}).items()}
+        self.state = ModelState(policies, costs)
 
     def find(self, tenant: str, job_id: str, now: InstantMs) -> JobRecord | Tombstone | None:
         """The job, its tombstone from the moment it expired, or None."""

@@ -8,6 +8,7 @@ from msgspec import structs
 from coatcheck.core.events import EventType
 from coatcheck.core.job import InstantMs, JobRecord, Progress
 from coatcheck.core.outcome import Lost
+from coatcheck.core.quotas import ALL
 from coatcheck.core.states import Status
 from coatcheck.store.records import (
     Accepted,
@@ -21,6 +22,7 @@ from coatcheck.store.records import (
     KeyOfExpiredJob,
     Lease,
     Prunable,
+    QueueFull,
     RedriveRefusal,
     Redriving,
     Replayed,
@@ -54,12 +56,25 @@ class Changes:
             job = self._state.jobs.get(earlier.job_id)
             is_there = job is not None and (job.record.expires_at is None or job.record.expires_at > now)
             return Replayed(self._model.record(earlier.job_id, now)) if is_there else KeyOfExpiredJob(earlier.job_id)
+        full = self._full(submission)
+        if full is not None:
+            return full
         if key is not None:
             self._state.keys[scope] = ModelKey(key, submission.job_id)
         job = ModelJob(_new_record(submission), Place.ENDED, submission.payload)
         job.key_expires_at = None if key is None else key.expires_at
         begin(self._state, job, now)
         return Accepted(self._model.record(submission.job_id, now))
+
+    def _full(self, submission: Submission) -> QueueFull | None:
+        """The limit that a submission meets, if there is one."""
+        waiting = [*self._state.in_place(Place.READY), *self._state.in_place(Place.SCHEDULED)]
+        for limit in submission.limits:
+            tenant, operation = limit.scope_of(submission.tenant)
+            queued = sum(job.record.tenant == tenant and operation in (ALL, job.record.operation) for job in waiting)
+            if queued >= limit.value:
+                return QueueFull(limit, queued)
+        return None
 
     def claim(self, job: ModelJob, lease: Lease, now: InstantMs, now_s: float) -> JobRecord:
         """The job whose turn it is was leased. It starts no earlier than it may, however old the caller's time is."""

@@ -4,6 +4,7 @@ The model predicts what a store answers. It is no store: it keeps nothing, share
 beyond comparing what its caller shows it.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -77,11 +78,15 @@ class Told:
 class Turns:
     """Whose turn it is in one operation: the lowest level is served next, among equals the lesser name.
 
-    Being served raises a tenant by one. A newcomer starts level with the lowest that waits; one that comes back
+    Being served raises a tenant by its cost. A newcomer starts level with the lowest that waits; one that comes back
     starts no lower than it left, as long as anybody has been waiting since.
+
+    Args:
+        costs: of tenants whose weight is not 1.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, costs: Mapping[str, float]) -> None:
+        self._costs = costs
         self._levels: dict[str, float] = {}
         self._waiting: dict[str, int] = {}
 
@@ -98,7 +103,7 @@ class Turns:
 
     def serve(self, tenant: str) -> None:
         """The tenant's first job was taken in its turn."""
-        self._levels[tenant] += 1.0
+        self._levels[tenant] += self._costs.get(tenant, 1.0)
         self.leave(tenant)
 
     def leave(self, tenant: str) -> None:
@@ -111,7 +116,7 @@ class Turns:
 
     def copy(self) -> "Turns":
         """The same turns, to look ahead in."""
-        ahead = Turns()
+        ahead = Turns(self._costs)
         ahead._levels, ahead._waiting = dict(self._levels), dict(self._waiting)
         return ahead
 
@@ -121,6 +126,7 @@ class ModelState:
     """Everything a store should know."""
 
     policies: dict[str, Policy]
+    turn_costs: Mapping[str, float] = field(default_factory=dict)
     jobs: dict[str, ModelJob] = field(default_factory=dict)
     keys: dict[tuple[str, str, str], ModelKey] = field(default_factory=dict)
     tombstones: dict[str, ModelTombstone] = field(default_factory=dict)
@@ -130,7 +136,7 @@ class ModelState:
     costs: ModelCosts = field(default_factory=ModelCosts)
 
     def turns_of(self, operation: str) -> Turns:
-        return self.turns.setdefault(operation, Turns())
+        return self.turns.setdefault(operation, Turns(self.turn_costs))
 
     def in_place(self, place: Place, operation: str | None = None) -> list[ModelJob]:
         """The jobs in one place, by id."""

@@ -117,8 +117,7 @@ def test_weights_give_shares() -> None:
 def test_the_bound_grows_with_the_spread_and_shrinks_with_the_sample() -> None:
     assert Pace(4, 2.0, 0.0, 100).bound_s(200) == pytest.approx(101)
     assert Pace(4, 2.0, 1.0, 20).bound_s(200) > Pace(4, 2.0, 1.0, 200).bound_s(200) > 101
-    assert Pace(4, 2.0, 1.0, 20).least_s(200) < 100
-    assert Pace(4, 2.0, 9.0, 20).least_s(1) == 0
+    assert Pace(4, 2.0, 1.0, 20).most_s(200) == Pace(4, 2.0, 1.0, 20).bound_s(200) - 1
 
 
 async def test_a_busy_queue_is_known_after_a_few_measures_and_refuses_what_would_come_too_late() -> None:
@@ -187,7 +186,7 @@ async def test_what_was_let_in_since_the_measure_counts() -> None:
         scene.measures.enter("reports", "acme")
         scene.measures.leave("reports", "acme", is_accepted=True)
         let_in += 1
-    assert 20 <= let_in <= 40
+    assert 10 <= let_in <= 20
     assert await scene.ask("newcomer") is None
 
 

@@ -329,10 +329,10 @@ async def test_a_dump_leaves_no_column_out(tmp_path: Path) -> None:
         "SELECT s.name || '.' || c.name FROM sqlite_schema AS s, pragma_table_info(s.name) AS c"
         " WHERE s.type = 'table' AND s.name NOT LIKE 'sqlite_%' AND s.name <> 'meta'"
     ).fetchall()
-    assert {name for (name,) in there} - dumped == {"lease.beat", "turn.is_waiting", "turn.waiting"}
+    assert {name for (name,) in there} - dumped == {"lease.beat", "turn.is_held", "turn.is_waiting", "turn.waiting"}
     there = await shared_server().execute(
         "SELECT table_name || '.' || column_name FROM information_schema.columns WHERE table_schema = 'coatcheck'"
         " AND table_name NOT IN ('meta', 'inbox', 'relay_turn', 'job_now')",
         postgres.url,
     )
-    assert {name for (name,) in there} - dumped == {"lease.ends_at", "turn.is_waiting"}
+    assert {name for (name,) in there} - dumped == {"lease.ends_at", "turn.is_held", "turn.is_waiting"}

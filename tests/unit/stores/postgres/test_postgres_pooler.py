@@ -64,6 +64,8 @@ async def test_hints_go_past_the_pooler() -> None:
 async def test_who_does_not_say_that_there_is_a_pooler_finds_statements_gone() -> None:
     """The test's own pooler is one."""
     dsn = await shared_server().new_database()
+    async with opened(dsn):
+        pass
     async with (
         pooled(shared_server().folder, database_of(dsn)) as pooler,
         opened(pooler.dsn, listen_dsn=None) as store,
