@@ -59,8 +59,8 @@ def test_bb_086_a_revoked_key_is_dead_in_every_process(serve: Serve) -> None:
 
     wait_until(are_all_dead, "the key to be dead in every process")
     with caller(servers[1], kept["key"]) as http:
-        for url in urls:
-            wait_until(lambda url=url: http.get(url).json()["status"] == "succeeded", "the work to be done")
+        wait_until(lambda: all(http.get(url).json()["done"] for url in urls), "the work to be done")
+        assert {http.get(url).json()["status"] for url in urls} == {"succeeded"}
 
 
 ODD: tuple[list[tuple[bytes, bytes]], ...] = (
