@@ -7,6 +7,7 @@ from coatcheck.core import costs, limits
 from coatcheck.core.backoff import Backoff
 from coatcheck.core.durations import Duration, seconds
 from coatcheck.core.policy import Policy, Retention, RunsIn
+from coatcheck.core.tenancy import Revocation
 
 
 class DeclarationError(Exception):
@@ -40,6 +41,8 @@ class PolicyOptions(TypedDict, total=False):
     waiting (None); queue_age_max: how long the oldest may have waited when more is taken (None). tenant_queued,
     tenant_running: the most jobs of each tenant that may wait, or run, at once over the whole store (None). max_share:
     the part of one worker's places that one tenant may have at once, above 0 to 1; one place in any case (None).
+    on_revoke: what becomes of the jobs of a tenant that is revoked without a named policy: "finish", "quarantine",
+    "cancel" or "erase" (None: what the setting says).
     """
 
     max_attempts: int
@@ -67,6 +70,7 @@ class PolicyOptions(TypedDict, total=False):
     tenant_queued: int | None
     tenant_running: int | None
     max_share: float | None
+    on_revoke: Literal["finish", "quarantine", "cancel", "erase"] | None
 
 
 def policy_from(options: PolicyOptions, is_async: bool) -> Policy:
@@ -193,4 +197,5 @@ _READERS: dict[str, tuple[str | None, Callable[[Any], Any]]] = {
     "tenant_queued": ("tenant_queued_max", _optional(_whole(0, limits.TENANT_JOBS_MAX))),
     "tenant_running": ("tenant_running_max", _optional(_whole(0, limits.TENANT_JOBS_MAX))),
     "max_share": ("share_max", _optional(_share)),
+    "on_revoke": ("on_revoke", _optional(Revocation)),
 }

@@ -38,7 +38,7 @@ from coatcheck.testing.conformance.queue_limits import (
     TestQueueLimitsTogether,
 )
 from coatcheck.testing.conformance.reading import TestExpiry, TestIsolation, TestLists, TestMeasures
-from coatcheck.testing.conformance.revoking import TestQuarantine, TestRevoking
+from coatcheck.testing.conformance.revoking import TestQuarantine, TestRevokedInbox, TestRevoking
 from coatcheck.testing.conformance.start_limits import (
     TestHeldTurns,
     TestShares,
@@ -98,6 +98,7 @@ SUITE = [
     TestRedrive,
     TestRescue,
     TestRetention,
+    TestRevokedInbox,
     TestRevoking,
     TestShares,
     TestSpending,

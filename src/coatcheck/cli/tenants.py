@@ -9,6 +9,7 @@ from coatcheck.cli.desk import AsJson, at_desk, text_of
 from coatcheck.cli.flags import with_settings
 from coatcheck.cli.operator import STORE_SETTINGS, operator
 from coatcheck.cli.printing import print_fields, print_json, print_rows
+from coatcheck.cli.revocations import REVOKING_SETTINGS, restore, revoke, show
 from coatcheck.core import limits
 from coatcheck.http.admin_answers import tenant_fields
 from coatcheck.operators.tenants import Tenants
@@ -63,16 +64,6 @@ def list_tenants(
         print_rows(HEADINGS, [[text_of(one[name]) for name in HEADINGS] for one in fields])
 
 
-def show(name: Name, as_json: AsJson = False, *, settings: Settings) -> None:
-    """Show a tenant.
-
-    Example:
-
-      coatcheck tenants show acme
-    """
-    _show(settings, lambda rooms: rooms.find(name), as_json)
-
-
 def set_tenant(name: Name, weight: NewWeight = None, as_json: AsJson = False, *, settings: Settings) -> None:
     """Change a tenant. Every process knows within a second.
 
@@ -117,3 +108,5 @@ tenants.command("show")(with_settings(show, STORE_SETTINGS))
 tenants.command("set")(with_settings(set_tenant, STORE_SETTINGS))
 tenants.command("pause")(with_settings(pause, STORE_SETTINGS))
 tenants.command("resume")(with_settings(resume, STORE_SETTINGS))
+tenants.command("revoke")(with_settings(revoke, REVOKING_SETTINGS))
+tenants.command("restore")(with_settings(restore, STORE_SETTINGS))

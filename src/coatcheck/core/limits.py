@@ -74,6 +74,9 @@ JOBS_PRINTED_MAX = 10_000
 REDRIVE_RATE_MIN = 0.1
 REDRIVE_RATE_MAX = 1_000.0
 REDRIVE_RATE_DEFAULT = 50.0
+REDRIVES_MAX = 1_000
+REDRIVES_DEFAULT = 100
+REDRIVES_S_MAX = 30.0
 PAYLOAD_READ_BYTES_MAX = 64 * 1024 * 1024 + 1
 
 # Rows of a batch when a store is copied: of most kinds, with a body each, with a result each

@@ -7,6 +7,7 @@ from enum import StrEnum
 from coatcheck.core import limits
 from coatcheck.core.backoff import Backoff
 from coatcheck.core.costs import DEFAULT_KIND, Millionths
+from coatcheck.core.tenancy import Revocation
 
 HOUR_S = 3600.0
 DAY_S = 24 * HOUR_S
@@ -61,6 +62,7 @@ class Policy:
     submit_burst: float | None = None
     queue_depth_max: int | None = None
     queue_age_max_s: float | None = None
+    on_revoke: Revocation | None = None
 
     def names_kind(self, kind: str) -> bool:
         """Whether units of this kind are spoken of in the declaration."""

@@ -33,6 +33,7 @@ def tenant_fields(tenant: Tenant) -> Fields:
         "revocation": tenant.revocation,
         "revoked_at": instant(tenant.revoked_at),
         "revocation_done_at": instant(tenant.revocation_done_at),
+        "revocation_by_operation": dict(tenant.by_operation),
     }
 
 

@@ -66,7 +66,7 @@ def test_tenants(shell: Shell) -> None:
     assert [one["name"] for one in shell.json("tenants", "list", "--after", "acme")["tenants"]] == ["zenith"]
     lines = shell.run("tenants", "list").splitlines()
     assert [line.split("\t")[:4] for line in lines] == [["acme", "0.5", "no", "-"], ["zenith", "1", "no", "-"]]
-    assert "weight              0.5" in shell.run("tenants", "show", "acme")
+    assert "weight                   0.5" in shell.run("tenants", "show", "acme")
     assert shell.actions() == ["tenant.set"] * 3 + ["tenant.add"] * 2
 
 

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
+from msgspec import Struct
+
 from coatcheck.core.errors import ErrorCategory, ErrorInfo
 from coatcheck.core.events import EventType
 from coatcheck.core.job import InstantMs
@@ -30,7 +32,14 @@ from coatcheck.stores.postgres.transaction import Transaction
 PAYLOAD_BYTES_AT_ONCE = 8 * 1024 * 1024
 _REFUSED_COLUMNS = 12
 
-Refusal: TypeAlias = tuple[Submission, Earlier | QueueFull]
+_TAKEN_COLUMNS = 16
+
+
+class TenantRevoked(Struct, frozen=True):
+    """The tenant gets no new work any more."""
+
+
+Refusal: TypeAlias = tuple[Submission, Earlier | QueueFull | TenantRevoked]
 """A job that was handed in, and what its key stands for instead, or the limit it met."""
 
 
@@ -73,11 +82,11 @@ async def promote_rows(
     """Accept what this transaction has just taken out of the inbox, as if it came over HTTP now."""
     # The oldest first: among jobs with one key it is to be the one that has it.
     new = sorted((row for row in rows if not row[-1]), key=lambda row: str(row[0]))
-    submissions = [_submission(row[:-1], terms) for row in new]
-    if not submissions:
+    if not new:
         return
-    refused: list[Refusal] = []
-    answers = await accept_limited(transaction, submissions, counts_inbox=False)
+    refused: list[Refusal] = [(_submission(row, terms), TenantRevoked()) for row in new if row[-2]]
+    submissions = [_submission(row, terms) for row in new if not row[-2]]
+    answers = await accept_limited(transaction, submissions, counts_inbox=False) if submissions else ()
     for submission, answer in zip(submissions, answers, strict=True):
         if isinstance(answer, Exception):
             raise answer
@@ -115,12 +124,14 @@ async def _refuse(transaction: Transaction, refused: Sequence[Refusal], policies
     await endings.write()
 
 
-def _error(answer: Earlier | QueueFull) -> ErrorInfo:
-    category = ErrorCategory.INVALID_INPUT
+def _error(answer: Earlier | QueueFull | TenantRevoked) -> ErrorInfo:
+    category, code = ErrorCategory.INVALID_INPUT, None
     match answer:
         case QueueFull(limit, queued):
             category, code = ErrorCategory.LIMIT_EXCEEDED, "too-many-queued"
             detail = f"When this work was to be queued, {queued} jobs were, and no more than {limit.value:g} may be."
+        case TenantRevoked():
+            category, code, detail = ErrorCategory.TENANT_REVOKED, None, "The tenant was revoked before it was queued."
         case Replayed(job):
             code, detail = "idempotency-key-replayed", f"The same work was accepted under this key as {job.id}."
         case KeyConflict(job_id):
@@ -134,7 +145,7 @@ def _submission(row: Row, terms: Terms) -> Submission:
     (
         job_id, tenant, operation, operation_version, priority, max_attempts, created_at, available_at, deadline_at,
         correlation_id, traceparent, payload, key, algorithm, fingerprint, key_expires_at,
-    ) = row  # fmt: skip
+    ) = row[:_TAKEN_COLUMNS]  # fmt: skip
     return Submission(
         job_id=job_id,
         tenant=tenant,
