@@ -13,11 +13,12 @@ from coatcheck.cli.main import main
 from coatcheck.setting_values import store_name
 from coatcheck.stores.postgres import schema as postgres_schema
 from coatcheck.stores.sqlite import schema as sqlite_schema
+from coatcheck.stores.sqlite.statements import migrations
 from harness.postgres_server import shared_server
 
 Run: TypeAlias = Callable[..., tuple[int, str]]
 
-NOW = sqlite_schema.migrations()[-1][0]
+NOW = migrations()[-1][0]
 LATER = [(NOW + 1, ["CREATE TABLE later (name text PRIMARY KEY)"])]
 
 
