@@ -71,7 +71,10 @@ METRICS: tuple[MetricRow, ...] = (
     _gauge("shared_limits_away", "yes or no", (), "1 while limits_store is away and this process counts for itself."),
     _counter("limits_decided_locally", "requests", (), "Rates decided without limits_store while it was away."),
     _counter(
-        "estimated_starts", "jobs", ("operation", "held"), "Jobs looked up: had they started within the 95 % bound?"
+        "estimated_starts",
+        "jobs",
+        ("operation", "held"),
+        "Jobs looked up afterwards, by whether they started within the 95 % bound.",
     ),
     _gauge("ready_jobs", "jobs", ("operation",), "Queued jobs that could start now."),
     _gauge("scheduled_jobs", "jobs", ("operation",), "Queued jobs that wait for their time."),
