@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from rich.console import Console
 
-from benchmarks import accept, depth, duel, end_to_end, postgres, postgres_depth, status
+from benchmarks import accept, admission, depth, duel, end_to_end, postgres, postgres_depth, status
 from benchmarks.load import require_wrk
 from benchmarks.machine import facts
 from benchmarks.places import RUN
@@ -18,6 +18,7 @@ from benchmarks.table import print_table
 Versions = dict[str, str]
 PARTS: dict[str, Callable[[Plan, Versions], list[Row]]] = {
     "accept": lambda plan, _: accept.measure(plan),
+    "admission": lambda plan, _: admission.measure(plan),
     "status": lambda plan, _: status.measure(plan),
     "end-to-end": lambda plan, _: end_to_end.measure(plan),
     "postgres": lambda plan, _: postgres.measure(plan),

@@ -4,7 +4,7 @@ import json
 import shutil
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from benchmarks.machine import Share
 from benchmarks.places import SCRIPTS
@@ -36,6 +36,10 @@ class Target:
     arguments: Sequence[str]
     programs: Sequence[Program]
     connections: int = CONNECTIONS
+
+    def with_arguments(self, *more: str) -> "Target":
+        """The same with further arguments of the script."""
+        return replace(self, arguments=[*self.arguments, *more])
 
 
 def require_wrk() -> str:

@@ -25,6 +25,7 @@ from torture import (
     dead_rows,
     disk_errors,
     old_snapshots,
+    overload,
     power_cuts,
     properties,
     report,
@@ -59,6 +60,7 @@ PARTS = {
     "disk-errors": Part(disk_errors.run, 200, "calls that fail in four ways"),
     "simulation": Part(simulation.run, 5_000, "simulated lives"),
     "properties": Part(properties.run, 2_000, "examples of each property"),
+    "overload": Part(overload.run, 60, "seconds at ten times the capacity"),
     "soak": Part(soak.run, 24 * 60, "seconds of a day in 24 minutes"),
 }
 

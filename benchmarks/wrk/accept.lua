@@ -1,5 +1,6 @@
 -- POSTs a small report with each request. Arguments: a number no other run has; "key" for an
--- Idempotency-Key of its own with each request; the mean pause in ms before a connection's next request (0: none).
+-- Idempotency-Key of its own with each request; the mean pause in ms before a connection's next request (0: none); and,
+-- where there is one, the tenant's API key.
 local body = '{"branch":"north-hall","shelves":42,"tags":["quarterly","draft"]}'
 local threads = 0
 
@@ -16,6 +17,7 @@ function init(args)
   math.randomseed(run + number)
   local head = "POST " .. wrk.path .. " HTTP/1.1\r\nHost: " .. wrk.headers["Host"] ..
     "\r\nContent-Type: application/json\r\nContent-Length: " .. #body
+  if args[4] then head = head .. "\r\nAuthorization: Bearer " .. args[4] end
   plain = head .. "\r\n\r\n" .. body
   before, after = head .. "\r\nIdempotency-Key: ", "\r\n\r\n" .. body
   if pause_ms > 0 then
