@@ -21,7 +21,7 @@ from coatcheck.http.services import HttpServices
 from coatcheck.observe.metrics import Metrics
 from coatcheck.settings import Settings
 
-from .bookshop import HOSTILE, make_app, make_settings
+from .bookshop import HOSTILE, OF_OPERATORS, make_app, make_settings
 
 PAGES = [
     "/docs",
@@ -35,8 +35,8 @@ PAGES = [
 ]
 
 
-UNUSUAL = ("method-not-allowed", "unauthenticated", "forbidden", "identity-provider-unavailable", "conflict")
-"""Codes that no route of a service without authentication owns, and that of operators."""
+UNUSUAL = ("method-not-allowed", "unauthenticated", "forbidden", "identity-provider-unavailable", *OF_OPERATORS)
+"""Codes that no route of a service without authentication owns."""
 
 
 def client(settings: Settings | None = None, mount: str = "") -> httpx.AsyncClient:
