@@ -221,6 +221,12 @@ async def _find_effect(world: World) -> Verb:
     return lambda: world.store.find_effect(lease, "mail")
 
 
+async def _find_earlier(world: World) -> Verb:
+    await world.accept(key=key_of(world, "k"))
+    again = world.submission(key=key_of(world, "k"))
+    return lambda: world.store.find_earlier(again)
+
+
 async def _find_job(world: World) -> Verb:
     job = await job_in(world, Status.SUCCEEDED)
     return lambda: world.store.find_job(TENANT, job.id, world.now)
@@ -355,6 +361,7 @@ COSTS: dict[str, tuple[Callable[[World], Awaitable[Verb]], Cost, Cost]] = {
     "lease lost": (_lease_lost, (1, 0), (1, 0)),
     "record an effect": (_record_effect, (2, 1), (2, 1)),
     "find an effect": (_find_effect, (1, 0), (1, 0)),
+    "find what a key stands for": (_find_earlier, (2, 0), (2, 0)),
     "find a job": (_find_job, (1, 0), (1, 0)),
     "read a result": (_read_result, (1, 0), (1, 0)),
     "list attempts": (_list_attempts, (1, 0), (1, 0)),
