@@ -8,6 +8,7 @@ import pytest
 
 from coatcheck.testing import conformance
 from coatcheck.testing.conformance.acceptance import TestAcceptance, TestKeyRaces, TestKeys
+from coatcheck.testing.conformance.budgets import TestBudgets, TestChargesAndKeys, TestGivingBack, TestSpendingLists
 from coatcheck.testing.conformance.claims import (
     TestClaims,
     TestConcurrency,
@@ -58,8 +59,10 @@ SUITE = [
     TestApiKeys,
     TestAudit,
     TestBaseline,
+    TestBudgets,
     TestCancel,
     TestCancelledWhileRunning,
+    TestChargesAndKeys,
     TestClaims,
     TestConcurrency,
     TestControls,
@@ -74,6 +77,7 @@ SUITE = [
     TestFairness,
     TestFaults,
     TestGroupCommit,
+    TestGivingBack,
     TestHeartbeats,
     TestHeldTurns,
     TestInbox,
@@ -102,6 +106,7 @@ SUITE = [
     TestRevoking,
     TestShares,
     TestSpending,
+    TestSpendingLists,
     TestStartLimits,
     TestStartLimitsTogether,
     TestSuccess,

@@ -80,8 +80,7 @@ class Acceptance:
     def _submission(self, operation: Operation, admitted: Admitted, tenant: str) -> Submission:
         now_us = self._clock.now_us()
         job_id = self._ids.next_id(now_us, self._random.next_bits())
-        limits = self._terms().queued(tenant, operation.name)
-        return submission_of(operation, admitted, tenant, job_id, now_us, limits)
+        return submission_of(operation, admitted, tenant, job_id, now_us, self._terms())
 
 
 async def _used(passage: Passage, writing: Awaitable[Disposition]) -> Disposition:

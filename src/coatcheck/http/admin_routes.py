@@ -12,6 +12,7 @@ from coatcheck.http.admin_keys import KeyRoutes
 from coatcheck.http.admin_limits import LimitRoutes
 from coatcheck.http.admin_operations import ModeRoutes
 from coatcheck.http.admin_revocations import RevocationRoutes
+from coatcheck.http.admin_spending import SpendingRoutes
 from coatcheck.http.admin_tenants import TenantRoutes
 from coatcheck.http.reads import Answerer
 from coatcheck.http.services import HttpServices
@@ -21,6 +22,7 @@ from coatcheck.operators.keys import Keys
 from coatcheck.operators.limits import Limits
 from coatcheck.operators.modes import Modes
 from coatcheck.operators.revocations import revocations_of
+from coatcheck.operators.spending import Spendings
 from coatcheck.operators.tenants import Tenants
 
 Answerers: TypeAlias = Mapping[str, Answerer]
@@ -44,6 +46,7 @@ def admin_collections(services: HttpServices) -> Sequence[AdminCollection]:
     store, app = services.store, services.app
     tenants = TenantRoutes(services, Tenants(store))
     keys = KeyRoutes(services, Keys(store))
+    spending = SpendingRoutes(Spendings(store))
     limits = LimitRoutes(services, Limits(store, limit_defaults(services.settings, app)))
     operations = ModeRoutes(services, Modes(store, app.operations))
     audit = AuditRoutes(services)
@@ -60,6 +63,7 @@ def admin_collections(services: HttpServices) -> Sequence[AdminCollection]:
                 "restore": {"POST": revocations.restore},
                 "work": {"GET": revocations.show_work},
                 "keys": {"GET": keys.list, "POST": keys.create},
+                "spending": {"GET": spending.list},
             },
         ),
         AdminCollection(

@@ -8,7 +8,7 @@ from coatcheck.core import limits
 from coatcheck.core.costs import (
     ONE,
     SpendTotals,
-    left_for,
+    left_after,
     millionths,
     units_of,
     window_of,
@@ -52,12 +52,12 @@ def test_a_day_begins_at_midnight_utc() -> None:
 
 
 def test_a_cap_is_reached_and_then_passed() -> None:
-    assert left_for("calls", 3 * ONE, SpendTotals(2 * ONE)) == ONE
-    assert left_for("calls", 3 * ONE, SpendTotals(3 * ONE)) == 0
-    error = left_for("calls", 3 * ONE, SpendTotals(3 * ONE + 1))
+    assert left_after("calls", 3 * ONE, (), SpendTotals(2 * ONE)) == ONE
+    assert left_after("calls", 3 * ONE, (), SpendTotals(3 * ONE)) == 0
+    error = left_after("calls", 3 * ONE, (), SpendTotals(3 * ONE + 1))
     assert isinstance(error, ErrorInfo)
     assert (error.category, error.code) == (ErrorCategory.LIMIT_EXCEEDED, "spend-max")
 
 
 def test_without_a_cap_nothing_bounds_a_job() -> None:
-    assert left_for("calls", None, SpendTotals(10**15)) is None
+    assert left_after("calls", None, (), SpendTotals(10**15)) is None

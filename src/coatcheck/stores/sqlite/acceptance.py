@@ -1,9 +1,11 @@
 """Accepting jobs: the keys are looked up and everything is written in one commit, all jobs of a batch together."""
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
+from coatcheck.core.costs import OverBudget, Purses
 from coatcheck.core.events import EventType
 from coatcheck.core.job import InstantMs, JobRecord
 from coatcheck.core.quotas import Places
@@ -17,6 +19,7 @@ from coatcheck.store.records import (
     Replayed,
     Submission,
 )
+from coatcheck.stores.sqlite.costs import charge, read_purses
 from coatcheck.stores.sqlite.facet import Facet
 from coatcheck.stores.sqlite.queue import put_waiting
 from coatcheck.stores.sqlite.readers import Snapshot
@@ -28,6 +31,13 @@ _KEYS_JOB = 5
 _KEY_COLUMNS = 3
 _JOB_IDS: msgspec.json.Decoder[list[str]] = msgspec.json.Decoder(list[str])
 _COUNTS: msgspec.json.Decoder[list[tuple[str, str, int]]] = msgspec.json.Decoder(list[tuple[str, str, int]])
+
+
+class _Room(NamedTuple):
+    """What is taken of what is limited: places in queues, and budgets."""
+
+    places: Places
+    purses: Purses
 
 
 class Acceptances(Facet):
@@ -46,21 +56,20 @@ def accept(transaction: Transaction, submissions: Sequence[Submission]) -> Seque
     """Write the new jobs, in their order as far as there is room; for those whose key is known, find the jobs the
     keys stand for."""
     reserved = _reserve_keys(transaction, submissions)
-    places = _count_queued(transaction, submissions)
+    room = _Room(_count_queued(transaction, submissions), read_purses(transaction, submissions))
     answers: dict[str, Disposition] = {}
     new = []
     for submission in submissions:
         if submission.key is None or submission.job_id in reserved:
-            full = _take_place(places, submission)
-            if full is None:
+            refusal = _enter(room, submission)
+            if refusal is None:
                 new.append(submission)
             else:
-                answers[submission.job_id] = full
+                answers[submission.job_id] = refusal
     _free_keys(transaction, [submission for submission in submissions if submission.job_id in answers])
     answers |= {job.id: Accepted(job) for job in _insert_new(transaction, new)}
     return [
-        answers.get(submission.job_id) or _accept_known_key(transaction, submission, places)
-        for submission in submissions
+        answers.get(submission.job_id) or _accept_known_key(transaction, submission, room) for submission in submissions
     ]
 
 
@@ -104,14 +113,17 @@ def _count_queued(transaction: Transaction, submissions: Sequence[Submission]) -
     return Places({(tenant, operation): count for tenant, operation, count in rows})
 
 
-def _take_place(places: Places, submission: Submission) -> QueueFull | None:
-    """Take a place in the queue, or say why there is none."""
-    tenant = submission.tenant
+def _enter(room: _Room, submission: Submission) -> QueueFull | OverBudget | None:
+    """Take a place in the queue and what is charged out of the budgets, or say what does not allow it."""
+    (places, purses), tenant = room, submission.tenant
     limit = places.met(tenant, submission.limits)
     if limit is not None:
         return QueueFull(limit, places.taken(limit.scope_of(tenant)))
-    places.take(tenant, submission.limits)
-    return None
+    over = purses.exceeded(tenant, submission.charges)
+    if over is None:
+        places.take(tenant, submission.limits)
+        purses.take(tenant, submission.charges)
+    return over
 
 
 def _insert_new(transaction: Transaction, submissions: Sequence[Submission]) -> Sequence[JobRecord]:
@@ -121,16 +133,17 @@ def _insert_new(transaction: Transaction, submissions: Sequence[Submission]) -> 
     keys_end = {submission.job_id: submission.key.expires_at for submission in submissions if submission.key}
     insert_jobs(transaction, jobs, keys_end)
     transaction.run_many("insert_payload", [(submission.job_id, submission.payload) for submission in submissions])
+    charge(transaction, submissions)
     return jobs
 
 
-def _accept_known_key(transaction: Transaction, submission: Submission, places: Places) -> Disposition:
+def _accept_known_key(transaction: Transaction, submission: Submission, room: _Room) -> Disposition:
     earlier = _find_earlier(transaction, submission)
     if earlier is not None:
         return earlier
-    full = _take_place(places, submission)
-    if full is not None:
-        return full
+    refusal = _enter(room, submission)
+    if refusal is not None:
+        return refusal
     transaction.run_many("put_key", [_key_row(submission)])
     return Accepted(_insert_new(transaction, [submission])[0])
 
