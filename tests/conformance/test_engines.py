@@ -8,7 +8,13 @@ import pytest
 
 from coatcheck.testing import conformance
 from coatcheck.testing.conformance.acceptance import TestAcceptance, TestKeyRaces, TestKeys
-from coatcheck.testing.conformance.budgets import TestBudgets, TestChargesAndKeys, TestGivingBack, TestSpendingLists
+from coatcheck.testing.conformance.budgets import (
+    TestBudgets,
+    TestBudgetsInInbox,
+    TestChargesAndKeys,
+    TestGivingBack,
+    TestSpendingLists,
+)
 from coatcheck.testing.conformance.claims import (
     TestClaims,
     TestConcurrency,
@@ -60,6 +66,7 @@ SUITE = [
     TestAudit,
     TestBaseline,
     TestBudgets,
+    TestBudgetsInInbox,
     TestCancel,
     TestCancelledWhileRunning,
     TestChargesAndKeys,

@@ -7,7 +7,7 @@ from coatcheck.app import App, Operation
 from coatcheck.core.costs import ALL_OPERATIONS, ONE, Millionths, OverBudget, millionths, units_of
 from coatcheck.core.job import InstantMs
 from coatcheck.core.problems import Refused
-from coatcheck.declaration import DeclarationError
+from coatcheck.setting_file import SettingsError
 from coatcheck.settings import Settings
 
 
@@ -19,7 +19,7 @@ def windows_of(settings: Settings, app: App) -> dict[str, float]:
     """The length in seconds of the window of every kind that has a budget, in the settings or in a declaration.
 
     Raises:
-        DeclarationError: a kind has windows of two lengths, so that nobody could say what is left of it.
+        SettingsError: a kind has windows of two lengths, so that nobody could say what is left of it.
     """
     windows: dict[str, float] = {}
     declared = [budget for operation in app.operations.values() for budget in operation.policy.budgets.values()]
@@ -27,9 +27,8 @@ def windows_of(settings: Settings, app: App) -> dict[str, float]:
         known = windows.setdefault(budget.kind, budget.window_s)
         if known != budget.window_s:
             lengths = f"{known:g} and of {budget.window_s:g} seconds"
-            raise DeclarationError(
-                f"The budgets of {budget.kind!r} have windows of {lengths}; give a kind one window in the settings and"
-                " in all operations."
+            raise SettingsError(
+                f"budgets: {budget.kind!r} has windows of {lengths}; give it one window here and in every operation."
             )
     return windows
 

@@ -57,6 +57,10 @@ class AcceptanceStore(Protocol):
         """
         ...
 
+    async def find_earlier(self, submission: Submission) -> Disposition | None:
+        """What the submission's key stands for, where that is known already. Nothing is written."""
+        ...
+
 
 class ClaimStore(Protocol):
     """For execution: taking jobs, keeping them, ending their attempts."""

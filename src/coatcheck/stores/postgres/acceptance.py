@@ -49,6 +49,12 @@ class Acceptances(Facet):
             return await self._limited_intake.run(accept_counted, submission)
         return await self._intake.run(accept, submission)
 
+    async def find_earlier(self, submission: Submission) -> Disposition | None:
+        if submission.key is None:
+            return None
+        found = await self._transactions.run(lambda transaction: find_earlier(transaction, [submission]))
+        return found.get(submission.job_id)
+
 
 async def accept(transaction: Transaction, submissions: Sequence[Submission]) -> Sequence[Disposition | Exception]:
     """Write the new jobs; for those whose key is known, find the jobs the keys stand for.

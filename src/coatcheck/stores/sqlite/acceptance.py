@@ -22,6 +22,8 @@ from coatcheck.store.records import (
 from coatcheck.stores.sqlite.costs import charge, read_purses
 from coatcheck.stores.sqlite.facet import Facet
 from coatcheck.stores.sqlite.queue import put_waiting
+from coatcheck.stores.sqlite.readers import Snapshot
+from coatcheck.stores.sqlite.reading import find
 from coatcheck.stores.sqlite.rows import Moving, Place, Row
 from coatcheck.stores.sqlite.transaction import Transaction
 
@@ -43,6 +45,11 @@ class Acceptances(Facet):
 
     async def accept_job(self, submission: Submission) -> Disposition:
         return await self._writer.run_bulk(accept, submission)
+
+    async def find_earlier(self, submission: Submission) -> Disposition | None:
+        if submission.key is None:
+            return None
+        return self._readers.here(lambda snapshot: _find_earlier(snapshot, submission))
 
 
 def accept(transaction: Transaction, submissions: Sequence[Submission]) -> Sequence[Disposition]:
@@ -141,11 +148,11 @@ def _accept_known_key(transaction: Transaction, submission: Submission, room: _R
     return Accepted(_insert_new(transaction, [submission])[0])
 
 
-def _find_earlier(transaction: Transaction, submission: Submission) -> Disposition | None:
+def _find_earlier(source: Transaction | Snapshot, submission: Submission) -> Disposition | None:
     """What the key stands for, or None where its window is over, or it was reserved for a neighbour that is refused."""
     key = submission.key
     assert key is not None, "only a key can be known"
-    row = transaction.row("find_key", tenant=submission.tenant, operation=submission.operation, key=key.key)
+    row = source.row("find_key", tenant=submission.tenant, operation=submission.operation, key=key.key)
     if row is None:
         return None
     algorithm, fingerprint, job_id, expires_at = row
@@ -153,10 +160,8 @@ def _find_earlier(transaction: Transaction, submission: Submission) -> Dispositi
         return None
     if (algorithm, fingerprint) != (key.algorithm, key.fingerprint):
         return KeyConflict(job_id)
-    job = transaction.job(job_id, submission.created_at)
-    if job is None or (job.expires_at is not None and job.expires_at <= submission.created_at):
-        return KeyOfExpiredJob(job_id)
-    return Replayed(job)
+    job = find(source, submission.tenant, job_id, submission.created_at)
+    return Replayed(job) if isinstance(job, JobRecord) else KeyOfExpiredJob(job_id)
 
 
 def _new_job(submission: Submission) -> JobRecord:

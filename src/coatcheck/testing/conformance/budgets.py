@@ -7,14 +7,18 @@ from typing import Any
 
 import pytest
 
-from coatcheck.core.costs import ALL_OPERATIONS, Cap, Charge, JobCost, OverBudget, Window, window_of
+from coatcheck.core.costs import ALL_OPERATIONS, BUDGET, Cap, Charge, JobCost, OverBudget, Window, window_of
+from coatcheck.core.errors import ErrorCategory
 from coatcheck.core.job import JobRecord
 from coatcheck.core.outcome import Outcome, Released
 from coatcheck.core.policy import Policies
+from coatcheck.core.quotas import ALL, EACH, LimitBook
 from coatcheck.core.states import Status
+from coatcheck.core.terms import Terms
 from coatcheck.store.costs import SpendingRow
 from coatcheck.store.errors import StoreUnavailable
 from coatcheck.store.records import Accepted, Disposition, KeyConflict, Redriving, Replayed, Spending
+from coatcheck.testing.conformance.inbox import Inbox, InboxSuite
 from coatcheck.testing.conformance.world import (
     BROKEN,
     DONE,
@@ -221,6 +225,27 @@ class TestGivingBack(Suite):
         assert isinstance(new, JobRecord)
         assert (await cancel(world, new)).status is Status.CANCELLED
         assert await _used(world) == 4
+
+
+class TestBudgetsInInbox(InboxSuite):
+    """What a caller commits is there; it is charged when it is promoted, and fails if it does not fit then."""
+
+    async def test_what_fits_is_charged_and_the_rest_fails(self, world: World, inbox: Inbox) -> None:
+        jobs = [await inbox.commit(charges=(charge(world, 4),)) for _ in range(3)]
+        assert await _used(world) == 0
+        terms = Terms(book=LimitBook({(f"{BUDGET}cost", EACH, ALL): 0.000_01}))
+        assert await inbox.promote(terms=terms) == 3
+        seen = [await world.find(job.id) for job in jobs]
+        assert [job.status for job in seen] == [Status.QUEUED, Status.QUEUED, Status.FAILED]
+        assert seen[-1].error is not None
+        assert (seen[-1].error.category, seen[-1].error.code) == (ErrorCategory.LIMIT_EXCEEDED, "budget-exceeded")
+        assert await _used(world) == 8
+
+    async def test_a_job_that_is_cancelled_in_the_inbox_costs_nothing(self, world: World, inbox: Inbox) -> None:
+        world.policies[OPERATION] = replace(POLICY, cost={"cost": 1.0})
+        job = await inbox.commit(charges=(charge(world, 4),))
+        assert (await cancel(world, job)).status is Status.CANCELLED
+        assert await _used(world) == 0
 
 
 class TestSpendingLists(Suite):
