@@ -60,6 +60,7 @@ def test_what_does_not_hold_is_refused_in_one_sentence(given: dict[str, Any], wo
     assert words in sentence
     assert "short" not in sentence
     assert "k" * 31 not in sentence
+    assert "user:word" not in sentence
 
 
 def test_what_holds() -> None:
@@ -101,3 +102,5 @@ def test_without_what_reads_tokens_the_start_is_refused(tmp_path: Path, monkeypa
     path.write_text(json.dumps({"keys": []}))
     with pytest.raises(StartRefused, match=r"install coatcheck\[jwt\]"):
         service(tmp_path, **(TOKENS | {"jwt_keys": f"file:{path}"}))
+    settings = Settings(store=f"sqlite:///{tmp_path}/jobs.db", roles=("upkeep",), **TOKENS)
+    assert Service(App("bookshop"), settings)
