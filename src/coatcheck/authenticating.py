@@ -18,14 +18,14 @@ class ExtraMissing(Exception):
 
 
 def make_authentication(settings: Settings, store: ControlStore, directory: Directory, clock: Clock) -> Authentication:
-    """What the settings ask for.
+    """What the settings ask for. Tokens are read where there is an API, and only there the extra for that is needed.
 
     Raises:
         ExtraMissing: `auth` has jwt, and nothing that reads tokens is installed.
     """
     ways = Ways(
         keys="keys" in settings.auth,
-        tokens=_tokens(settings, clock) if "jwt" in settings.auth else None,
+        tokens=_tokens(settings, clock) if "jwt" in settings.auth and "api" in settings.roles else None,
         gateway_scopes=frozenset(settings.gateway_scopes),
         views=ViewTokens(_bytes_of(settings.signing_keys), clock) if _has_views(settings) else None,
     )

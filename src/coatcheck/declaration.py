@@ -1,12 +1,14 @@
 """How an operation's policy is declared, and what is wrong with a declaration in one sentence."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypedDict
 
 from coatcheck.core import costs, limits
 from coatcheck.core.backoff import Backoff
+from coatcheck.core.costs import Cost
 from coatcheck.core.durations import Duration, seconds
 from coatcheck.core.policy import Policy, Retention, RunsIn
+from coatcheck.core.tenancy import Revocation
 
 
 class DeclarationError(Exception):
@@ -34,12 +36,16 @@ class PolicyOptions(TypedDict, total=False):
     key_window: how long a key is remembered ("24h"). payload_bytes_max, result_bytes_max: in bytes (1 MiB, 16 MiB).
     concurrency: attempts running at once over all workers of the store (None). priorities: the range a client may
     ask for, lower first ((0, 9)). runs_in: "loop" for `async def`, "thread" for `def`, or "process" for a process of
-    the job's own. spend_max: the units that a job may spend, by kind ({"calls": 20}; none).
+    the job's own. cost: the units that a job is charged when it is accepted, a number or a function of the request, by
+    kind (none). spend_max: the units that a job may spend, by kind ({"calls": 20}; none). budget: what each tenant's
+    jobs of the operation may cost, one text for each kind ("10000 tokens / 1d"; none).
     tenant_submit_rate, submit_rate: jobs a second that each tenant, or all together, may hand in (None);
     tenant_submit_burst, submit_burst: how many at once after a pause (a second's worth). queue_depth_max: jobs
     waiting (None); queue_age_max: how long the oldest may have waited when more is taken (None). tenant_queued,
     tenant_running: the most jobs of each tenant that may wait, or run, at once over the whole store (None). max_share:
     the part of one worker's places that one tenant may have at once, above 0 to 1; one place in any case (None).
+    on_revoke: what becomes of the jobs of a tenant that is revoked without a named policy: "finish", "quarantine",
+    "cancel" or "erase" (None: what the setting says).
     """
 
     max_attempts: int
@@ -57,7 +63,9 @@ class PolicyOptions(TypedDict, total=False):
     concurrency: int | None
     priorities: tuple[int, int]
     runs_in: Literal["loop", "thread", "process"]
+    cost: Cost | Mapping[str, Cost]
     spend_max: Mapping[str, float]
+    budget: str | Sequence[str]
     tenant_submit_rate: float | None
     tenant_submit_burst: float | None
     submit_rate: float | None
@@ -67,6 +75,7 @@ class PolicyOptions(TypedDict, total=False):
     tenant_queued: int | None
     tenant_running: int | None
     max_share: float | None
+    on_revoke: Literal["finish", "quarantine", "cancel", "erase"] | None
 
 
 def policy_from(options: PolicyOptions, is_async: bool) -> Policy:
@@ -183,7 +192,9 @@ _READERS: dict[str, tuple[str | None, Callable[[Any], Any]]] = {
     "concurrency": ("concurrency_max", _optional(_whole(1, 100_000))),
     "priorities": (None, _priorities),
     "runs_in": ("runs_in", RunsIn),
+    "cost": ("cost", costs.declared_costs),
     "spend_max": ("spend_max", costs.amounts),
+    "budget": ("budgets", costs.declared_budgets),
     "tenant_submit_rate": ("tenant_submit_rate", _optional(_amount)),
     "tenant_submit_burst": ("tenant_submit_burst", _optional(_amount)),
     "submit_rate": ("submit_rate", _optional(_amount)),
@@ -193,4 +204,5 @@ _READERS: dict[str, tuple[str | None, Callable[[Any], Any]]] = {
     "tenant_queued": ("tenant_queued_max", _optional(_whole(0, limits.TENANT_JOBS_MAX))),
     "tenant_running": ("tenant_running_max", _optional(_whole(0, limits.TENANT_JOBS_MAX))),
     "max_share": ("share_max", _optional(_share)),
+    "on_revoke": ("on_revoke", _optional(Revocation)),
 }

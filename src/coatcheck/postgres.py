@@ -16,7 +16,7 @@ from coatcheck.core.ids import RANDOM_BITS, make_job_id
 from coatcheck.service import Service
 from coatcheck.store.clock import SystemClock
 from coatcheck.stores.postgres.placeholders import with_percent_s
-from coatcheck.stores.postgres.rows import submission_values
+from coatcheck.stores.postgres.rows import inbox_values
 from coatcheck.stores.postgres.statements import sql
 
 _clock = SystemClock()
@@ -73,6 +73,4 @@ def submission(
     job_id = make_job_id(now_us, secrets.randbits(RANDOM_BITS))
     made = submission_of(declared, admitted, options.get("tenant", DEFAULT_TENANT), job_id, now_us)
     statement = sql("hand_in")
-    return HandIn(
-        job_id, statement if paramstyle == "$1" else with_percent_s(statement), tuple(submission_values(made))
-    )
+    return HandIn(job_id, statement if paramstyle == "$1" else with_percent_s(statement), tuple(inbox_values(made)))

@@ -13,6 +13,7 @@ from typing import Protocol, TypeVar
 from starlette.types import ASGIApp
 
 from coatcheck.acceptance.acceptance import Acceptance
+from coatcheck.admission.budgets import windows_of
 from coatcheck.admission.directory import Directory
 from coatcheck.admission.key_sets import KeySetUnavailable
 from coatcheck.admission.limit_defaults import limit_defaults
@@ -89,7 +90,7 @@ class Runtime:
         self._fault_point = fault_point_of(settings, fault_point)
         self._app_ref = _checked_ref(app, app_ref) if "worker" in settings.roles else ""
         self.store: Store = self._make_store()
-        self.directory = Directory(self.store, self.clock, limit_defaults(settings, app))
+        self.directory = Directory(self.store, self.clock, limit_defaults(settings, app), windows_of(settings, app))
         buckets = _or_refused(lambda: make_buckets(settings, app.name, self.clock, self.metrics))
         self._admission = make_admission(self.directory, buckets, self.store, self.clock)
         self.acceptance = Acceptance(

@@ -7,11 +7,13 @@ from typing import Any, Unpack, assert_never
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from coatcheck.admission.budgets import budget_exceeded
 from coatcheck.admission.calls import SubmitOptions, admit_call
 from coatcheck.admission.identity import DEFAULT_TENANT
 from coatcheck.admission.modes import require_taking
 from coatcheck.admission.queue_full import jobs_too_many, queue_full
 from coatcheck.app import App
+from coatcheck.core.costs import OverBudget
 from coatcheck.core.job import JobRecord
 from coatcheck.core.problems import Refused
 from coatcheck.observe.logs import configure_logging
@@ -122,6 +124,8 @@ class Service:
         if isinstance(disposition, QueueFull):
             wait_s = self._runtime.estimates.room_after_s(operation, jobs_too_many(disposition))
             raise queue_full(disposition, wait_s)
+        if isinstance(disposition, OverBudget):
+            raise budget_exceeded(disposition, self._runtime.clock.now())
         return _accepted_job(disposition)
 
     def render_metrics(self) -> tuple[bytes, str]:

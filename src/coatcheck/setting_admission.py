@@ -2,10 +2,12 @@
 
 from typing import Annotated, Any, TypeAlias
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, BeforeValidator, Field
+from pydantic_settings import NoDecode
 
 from coatcheck.core import limits
-from coatcheck.setting_values import DURATION, RATES, LimitsUrl, Seconds, secret, setting
+from coatcheck.core.costs import Budget, declared_budgets
+from coatcheck.setting_values import DURATION, RATES, LimitsUrl, Seconds, listed, secret, setting
 
 _RATE = f"a number a second from 0 to {limits.RATE_MAX:,}"
 _JOBS = f"a whole number from 0 to {limits.TENANT_JOBS_MAX:,}"
@@ -13,6 +15,14 @@ _BURST = f"a number from 0 to {limits.RATE_MAX:,}"
 
 Amount: TypeAlias = Annotated[float, Field(ge=0, le=limits.RATE_MAX)]
 Jobs: TypeAlias = Annotated[int, Field(ge=0, le=limits.TENANT_JOBS_MAX)]
+
+
+def _budgets(value: Any) -> tuple[Budget, ...]:
+    texts = listed(value)
+    return tuple(declared_budgets(texts).values()) if texts else ()
+
+
+BudgetTexts: TypeAlias = Annotated[tuple[Budget, ...], NoDecode, BeforeValidator(_budgets)]
 
 
 def _limit(form: str, description: str, example: Any) -> Any:
@@ -44,6 +54,14 @@ class AdmissionSettings(BaseModel):
         _RATE, "Jobs that all tenants together may hand in a second; more are answered 503.", 2000
     )
     submit_burst: Amount | None = _burst("Jobs that all tenants together may hand in at once after a pause.", 4000)
+    budgets: BudgetTexts = setting(
+        (),
+        RATES,
+        '"UNITS KIND / WINDOW", several with commas between',
+        "What each tenant's jobs may cost in each window, by kind; more are answered 429 budget-exceeded. Windows"
+        " follow each other from 1970-01-01T00:00:00Z on.",
+        "10000 tokens / 1d, 500 calls / 1h",
+    )
     queue_depth_max: Amount | None = _limit(
         f"a number from 0 to {limits.RATE_MAX:,}",
         "Jobs that may wait in all queues together; more are answered 503.",

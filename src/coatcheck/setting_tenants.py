@@ -3,12 +3,20 @@
 from pydantic import BaseModel, SecretStr
 
 from coatcheck.core import limits
-from coatcheck.setting_values import TENANTS, secret
+from coatcheck.core.tenancy import Revocation
+from coatcheck.setting_values import TENANTS, secret, setting
 
 
 class TenantSettings(BaseModel):
     """Mixed into Settings."""
 
+    on_revoke: Revocation = setting(
+        Revocation.QUARANTINE,
+        TENANTS,
+        "finish, quarantine, cancel or erase",
+        "What becomes of the jobs of a tenant that is revoked without a named policy, in operations that declare none.",
+        "cancel",
+    )
     operator_key: SecretStr | None = secret(
         None,
         TENANTS,

@@ -5,6 +5,7 @@ A check raises ValueError without words for the user: the setting's own `form` s
 
 import ipaddress
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
@@ -20,6 +21,8 @@ ALL_ROLES: tuple[Role, ...] = ("api", "worker", "relay", "upkeep")
 LIMITS_SCHEMES = ("redis", "rediss", "valkey", "valkeys", "unix")
 HEARTBEATS_IN_A_LEASE_MIN = 3
 DURATION = 'a duration such as 15, "15s" or "2m"'
+
+_CREDENTIALS = re.compile(r"(?<=://)[^/\s]+(?=@)|(?<=[?&]password=)[^&\s]+")
 
 WHERE, SERVER, ACCESS, TENANTS, RATES, WORK, ANSWERS, SEEING, TESTING = GROUPS = (
     "Where",
@@ -81,6 +84,11 @@ def store_name(url: str) -> str:
     """What a store's URL names, without what gives access to it."""
     scheme, _, rest = url.partition("://")
     return f"{scheme}://{rest.partition('?')[0].rpartition('@')[2]}" if is_postgres(url) else url
+
+
+def without_credentials(text: str) -> str:
+    """A text with what gives access hidden in each of its URLs."""
+    return _CREDENTIALS.sub("(hidden)", text)
 
 
 def _postgres_url(url: str) -> str:

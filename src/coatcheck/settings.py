@@ -40,6 +40,7 @@ from coatcheck.setting_values import (
     setting,
     sqlite_path,
     store_name,
+    without_credentials,
 )
 
 ENV_PREFIX = "COATCHECK_"
@@ -331,5 +332,5 @@ def _sentence(error: ErrorDetails, given: Mapping[str, Any]) -> str:
         return f"{name} is not a setting; {advice(name, list(Settings.model_fields))}"
     row = next(row for row in describe_settings() if row.name == name)
     where = row.env if name not in given and os.environ.get(row.env) else name
-    value = "set" if row.is_secret else repr(error["input"])
+    value = "set" if row.is_secret else without_credentials(repr(error["input"]))
     return f"{where} is {value}, but it must be {row.type}."

@@ -8,6 +8,13 @@ import pytest
 
 from coatcheck.testing import conformance
 from coatcheck.testing.conformance.acceptance import TestAcceptance, TestKeyRaces, TestKeys
+from coatcheck.testing.conformance.budgets import (
+    TestBudgets,
+    TestBudgetsInInbox,
+    TestChargesAndKeys,
+    TestGivingBack,
+    TestSpendingLists,
+)
 from coatcheck.testing.conformance.claims import (
     TestClaims,
     TestConcurrency,
@@ -38,7 +45,7 @@ from coatcheck.testing.conformance.queue_limits import (
     TestQueueLimitsTogether,
 )
 from coatcheck.testing.conformance.reading import TestExpiry, TestIsolation, TestLists, TestMeasures
-from coatcheck.testing.conformance.revoking import TestQuarantine, TestRevoking
+from coatcheck.testing.conformance.revoking import TestQuarantine, TestRevokedInbox, TestRevoking
 from coatcheck.testing.conformance.start_limits import (
     TestHeldTurns,
     TestShares,
@@ -58,8 +65,11 @@ SUITE = [
     TestApiKeys,
     TestAudit,
     TestBaseline,
+    TestBudgets,
+    TestBudgetsInInbox,
     TestCancel,
     TestCancelledWhileRunning,
+    TestChargesAndKeys,
     TestClaims,
     TestConcurrency,
     TestControls,
@@ -74,6 +84,7 @@ SUITE = [
     TestFairness,
     TestFaults,
     TestGroupCommit,
+    TestGivingBack,
     TestHeartbeats,
     TestHeldTurns,
     TestInbox,
@@ -98,9 +109,11 @@ SUITE = [
     TestRedrive,
     TestRescue,
     TestRetention,
+    TestRevokedInbox,
     TestRevoking,
     TestShares,
     TestSpending,
+    TestSpendingLists,
     TestStartLimits,
     TestStartLimitsTogether,
     TestSuccess,

@@ -1,13 +1,11 @@
 """What each verb costs on SQLite, in statements and rows. What is not configured costs nothing."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
-import apsw
 import pytest
 
 from coatcheck.core.job import Progress
@@ -19,7 +17,6 @@ from coatcheck.store.records import Beat, Finishing, Prunable, Redriving
 from coatcheck.stores.sqlite import readers as readers_module
 from coatcheck.stores.sqlite import store as store_module
 from coatcheck.stores.sqlite.connection import open_reader, open_writer
-from coatcheck.stores.sqlite.statements import sql
 from coatcheck.testing.conformance.queue_limits import queued_limit
 from coatcheck.testing.conformance.start_limits import at_most
 from coatcheck.testing.conformance.world import (
@@ -39,48 +36,9 @@ from coatcheck.testing.conformance.world import (
     watch,
 )
 from harness.sqlite_factory import SqliteFactory
+from harness.sqlite_meter import Cost, Meter
 
 Verb: TypeAlias = Callable[[], Awaitable[object]]
-Cost: TypeAlias = tuple[int, int]
-_FRAME = ("BEGIN", "COMMIT", "ROLLBACK")
-
-
-class Meter:
-    """Counts the statements and changed rows of every connection opened under it."""
-
-    def __init__(self) -> None:
-        self.statements: list[str] = []
-        self.commits = 0
-        self._connections: list[apsw.Connection] = []
-
-    def watched(self, open_connection: Callable[[Path], apsw.Connection]) -> Callable[[Path], apsw.Connection]:
-        def open_watched(path: Path) -> apsw.Connection:
-            connection = open_connection(path)
-            connection.exec_trace = self._note
-            self._connections.append(connection)
-            return connection
-
-        return open_watched
-
-    def _note(self, cursor: apsw.Cursor, statement: str, bindings: Any) -> bool:
-        if statement == sql("count_commit"):
-            self.commits += 1
-        elif not statement.startswith(_FRAME):
-            self.statements.append(statement)
-        return True
-
-    @property
-    def rows(self) -> int:
-        """Those of the verbs alone: that a commit counts itself belongs to its frame."""
-        return sum(connection.total_changes() for connection in self._connections) - self.commits
-
-    @contextmanager
-    def measuring(self) -> Iterator[list[Cost]]:
-        """Fills the list with one cost when the block ends."""
-        self.statements.clear()
-        before, costs = self.rows, list[Cost]()
-        yield costs
-        costs.append((len(self.statements), self.rows - before))
 
 
 @pytest.fixture
@@ -221,6 +179,12 @@ async def _find_effect(world: World) -> Verb:
     return lambda: world.store.find_effect(lease, "mail")
 
 
+async def _find_earlier(world: World) -> Verb:
+    await world.accept(key=key_of(world, "k"))
+    again = world.submission(key=key_of(world, "k"))
+    return lambda: world.store.find_earlier(again)
+
+
 async def _find_job(world: World) -> Verb:
     job = await job_in(world, Status.SUCCEEDED)
     return lambda: world.store.find_job(TENANT, job.id, world.now)
@@ -355,6 +319,7 @@ COSTS: dict[str, tuple[Callable[[World], Awaitable[Verb]], Cost, Cost]] = {
     "lease lost": (_lease_lost, (1, 0), (1, 0)),
     "record an effect": (_record_effect, (2, 1), (2, 1)),
     "find an effect": (_find_effect, (1, 0), (1, 0)),
+    "find what a key stands for": (_find_earlier, (2, 0), (2, 0)),
     "find a job": (_find_job, (1, 0), (1, 0)),
     "read a result": (_read_result, (1, 0), (1, 0)),
     "list attempts": (_list_attempts, (1, 0), (1, 0)),

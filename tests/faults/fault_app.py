@@ -93,6 +93,11 @@ async def brief(request: Work, job: Job) -> Any:
     return await perform(request, job)
 
 
+@app.operation("priced", backoff=QUICK, cost={"tokens": lambda request: len(request.plan)})
+async def priced(request: Work, job: Job) -> Any:
+    return await perform(request, job)
+
+
 @app.operation("dated", backoff=QUICK, deadline_max="1h")
 async def dated(request: Work, job: Job) -> Any:
     return await perform(request, job)

@@ -1,5 +1,6 @@
 """Where processes are killed: each fault point, in each role that passes it, with what makes it pass."""
 
+import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
@@ -88,6 +89,19 @@ def hand_in_and_wait(scene: Scene) -> None:
 def hand_in_spending(scene: Scene) -> None:
     """A job that spends once in each attempt."""
     scene.order("work", "spend")
+
+
+def hand_in_priced(scene: Scene) -> None:
+    """Several clients hand in work that is charged."""
+    scene.ask_at_once([scene.want("priced", "return") for _ in range(MANY)])
+
+
+def read_what_was_charged(scene: Scene) -> None:
+    """Each job is charged once, however often it was asked for."""
+    scene.ask_again()
+    told = scene.run_command("tenants", "spending", "default", "--json")
+    assert told.returncode == 0, told.stderr
+    assert sum(row["charged"] for row in json.loads(told.stdout)["spending"]) == MANY
 
 
 def read_what_is_left(scene: Scene) -> None:
@@ -201,6 +215,8 @@ KILLS: Sequence[Kill] = (
     Kill("request-read", API, hand_in_many, nth=3, beside=NOT_API),
     Kill("key-reserved", API, hand_in_many, nth=2, beside=NOT_API),
     Kill("before-commit", API, hand_in_many, nth=2, beside=NOT_API),
+    Kill("before-commit", API, hand_in_priced, nth=3, beside=NOT_API, then=read_what_was_charged),
+    Kill("after-commit-before-response", API, hand_in_priced, nth=3, beside=NOT_API, then=read_what_was_charged),
     Kill("before-commit", WORKER, hand_in_a_mixture, nth=6, beside=NOT_WORKER),
     Kill("before-commit", RELAY, hand_in_a_mixture, beside=NOT_RELAY),
     Kill("before-commit", UPKEEP, hand_in_a_mixture, nth=12, beside=NOT_UPKEEP),

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from msgspec import structs
 
-from coatcheck.core.costs import window_of
+from coatcheck.core.costs import ALL_OPERATIONS, Cap, Charge, window_of
 from coatcheck.core.errors import ErrorCategory, ErrorInfo
 from coatcheck.core.ids import IdSequence
 from coatcheck.core.job import Progress
@@ -143,6 +143,19 @@ class StoreMachine(RuleBasedStateMachine):
             self._do(self._pair.accept(via, [self._submission(*piece) for piece in pieces]))
             for _ in range(claims):
                 self._do(self._pair.claim(via, request))
+
+    @rule(
+        via=_via,
+        pieces=st.lists(st.tuples(st.sampled_from(TENANTS), _key, st.sampled_from([0, 1, 3])), min_size=1, max_size=4),
+        most=st.integers(0, 9),
+        delay_s=_delay_s,
+    )
+    def accept_under_a_budget(self, via: int, pieces: list[Any], most: int, delay_s: float) -> None:
+        window, caps = window_of(self._pair.now, 3600.0), (Cap("exports", most), Cap(ALL_OPERATIONS, most + 1))
+        for tenant, key, units in pieces:
+            plain = self._submission((tenant, "exports"), key, (delay_s, None), (5, 2))
+            charged = structs.replace(plain, charges=(Charge("cost", units, window, caps),))
+            self._do(self._pair.accept(via, [charged]))
 
     @rule(via=_via, key=_key)
     def accept_on_a_full_disk(self, via: int, key: Any) -> None:

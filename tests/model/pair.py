@@ -51,6 +51,7 @@ POLICIES = {
         queue_limit_s=None,
         concurrency_max=2,
         processing_max_s=20.0,
+        cost={"cost": 1.0},
         retention=Retention(succeeded_s=3000, failed_s=3000, cancelled_s=3000, result_s=9000, tombstone_s=1),
     ),
     "letters": Policy(queue_limit_s=60.0),

@@ -8,9 +8,11 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
+import httpx
 import pytest
 
 from harness.http import Client
@@ -21,6 +23,8 @@ from .prepared import prepare_jobs
 
 APP = "schema.operations:app"
 SETTINGS = QUIET | {"wait_max_s": "0.2"}
+OPERATOR_KEY = "only-for-tests-of-the-document-that-is-served"
+GUARDED = SETTINGS | {"auth": "keys", "operator_key": OPERATOR_KEY, "signing_keys": OPERATOR_KEY}
 SEED = "20"
 EXAMPLES = os.environ.get("TORTURE_SCHEMA_EXAMPLES", "8")
 SCENARIOS = os.environ.get("TORTURE_SCHEMA_SCENARIOS", "8")
@@ -39,14 +43,30 @@ def documented(tmp_path: Path) -> Iterator[Server]:
         own.kill()
 
 
-def probe(server: Server, folder: Path, *options: str) -> None:
+@pytest.fixture
+def guarded(tmp_path: Path) -> Iterator[tuple[Server, Mapping[str, str]]]:
+    """The same where clients have to authenticate, and the header that does it."""
+    own = Server(tmp_path, settings=GUARDED, app_ref=APP)
+    try:
+        own.start()
+        with httpx.Client(base_url=own.url, headers={"Authorization": f"Bearer {OPERATOR_KEY}"}) as operator:
+            assert operator.post("/admin/tenants", json={"name": "acme"}).is_success
+            key = operator.post("/admin/tenants/acme/keys", json={}).json()["key"]
+        yield own, {"Authorization": f"Bearer {key}"}
+        assert own.log_lines("request_failed") == []
+        own.stop()
+    finally:
+        own.kill()
+
+
+def probe(server: Server, folder: Path, *options: str, headers: Mapping[str, str] = MappingProxyType({})) -> None:
     """Run schemathesis over the server's document with every check."""
-    client = Client(server.url)
+    client = Client(server.url, headers=headers)
     jobs = folder / "jobs.json"
     jobs.write_text(json.dumps(prepare_jobs(client)))
     client.close()
     found = subprocess.run(
-        [*command(server), *options],
+        [*command(server), *options, *(f"--header={name}: {value}" for name, value in headers.items())],
         cwd=folder,
         env=server_environment({}) | {"SCHEMATHESIS_HOOKS": "schema.hooks", JOBS: str(jobs)},
         capture_output=True,
@@ -81,3 +101,12 @@ def test_random_requests_get_described_answers(documented: Server, tmp_path: Pat
 @pytest.mark.timeout(TIMEOUT_S)
 def test_following_the_links_gets_described_answers(documented: Server, tmp_path: Path) -> None:
     probe(documented, tmp_path, "--phases", "stateful", "--max-examples", SCENARIOS)
+
+
+@pytest.mark.timeout(TIMEOUT_S)
+def test_with_authentication_every_answer_is_as_described(
+    guarded: tuple[Server, Mapping[str, str]], tmp_path: Path
+) -> None:
+    """Among the checks: what a document guards is refused without a credential, and with a made-up one."""
+    server, headers = guarded
+    probe(server, tmp_path, "--phases", "examples,fuzzing", "--max-examples", EXAMPLES, headers=headers)

@@ -10,6 +10,7 @@ from coatcheck.admission.options import Admitted
 from coatcheck.app import Operation
 from coatcheck.core.faults import FaultPoint, no_fault
 from coatcheck.core.ids import IdSequence
+from coatcheck.core.problems import Refused
 from coatcheck.core.terms import ANY_TERMS, Terms
 from coatcheck.store.clock import Clock
 from coatcheck.store.contract import AcceptanceStore
@@ -43,7 +44,14 @@ class Acceptance:
             Refused: a limit holds; nothing was written and nothing used up.
             StoreUnavailable: nothing was written.
         """
-        passage = await self._gate.enter(operation, admitted, tenant)
+        try:
+            passage = await self._gate.enter(operation, admitted, tenant)
+        except Refused:
+            # A client whose 202 was lost is not to be told that nothing was stored.
+            earlier = await self._earlier(operation, admitted, tenant)
+            if earlier is None:
+                raise
+            return earlier
         disposition = await _used(passage, self._store.accept_job(self._submission(operation, admitted, tenant)))
         self._fault_point("after-commit-before-response")
         return disposition
@@ -63,11 +71,16 @@ class Acceptance:
         passage = await self._gate.enter(operation, admitted, tenant)
         return await _used(passage, store.hand_in(connection, self._submission(operation, admitted, tenant)))
 
+    async def _earlier(self, operation: Operation, admitted: Admitted, tenant: str) -> Disposition | None:
+        """What the key of a submission stands for already, which is no new work."""
+        if admitted.key is None:
+            return None
+        return await self._store.find_earlier(self._submission(operation, admitted, tenant))
+
     def _submission(self, operation: Operation, admitted: Admitted, tenant: str) -> Submission:
         now_us = self._clock.now_us()
         job_id = self._ids.next_id(now_us, self._random.next_bits())
-        limits = self._terms().queued(tenant, operation.name)
-        return submission_of(operation, admitted, tenant, job_id, now_us, limits)
+        return submission_of(operation, admitted, tenant, job_id, now_us, self._terms())
 
 
 async def _used(passage: Passage, writing: Awaitable[Disposition]) -> Disposition:

@@ -4,7 +4,7 @@ from coatcheck.admission.options import Admitted, KeyOfBody
 from coatcheck.app import Operation
 from coatcheck.core.job import InstantMs
 from coatcheck.core.policy import Policy
-from coatcheck.core.quotas import Limit
+from coatcheck.core.terms import ANY_TERMS, Terms
 from coatcheck.store.records import IdempotencyKey, Submission
 
 
@@ -14,9 +14,9 @@ def submission_of(
     tenant: str,
     job_id: str,
     now_us: int,
-    limits: tuple[Limit, ...] = (),
+    terms: Terms = ANY_TERMS,
 ) -> Submission:
-    """The submission as it stands at this microsecond, under an id that nobody else has."""
+    """The submission as it stands at this microsecond, under an id that nobody else has and under these terms."""
     created_at = now_us // 1000
     return Submission(
         job_id=job_id,
@@ -33,7 +33,8 @@ def submission_of(
         correlation_id=admitted.correlation_id,
         traceparent=admitted.traceparent,
         key=_key(admitted.key, operation.policy, created_at),
-        limits=limits,
+        limits=terms.queued(tenant, operation.name),
+        charges=terms.charges(tenant, operation.name, admitted.costs, created_at),
     )
 
 

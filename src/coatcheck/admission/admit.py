@@ -1,9 +1,11 @@
 """May this submission enter? Decided from the operation, the body and its options alone; nothing is written."""
 
 import re
+from typing import Any
 
 from pydantic import ValidationError
 
+from coatcheck.admission.budgets import costs_of
 from coatcheck.admission.correlation import is_correlation_id
 from coatcheck.admission.input_faults import faults_of
 from coatcheck.admission.options import Admitted, KeyOfBody, SubmissionOptions
@@ -25,6 +27,7 @@ def admit(operation: Operation, raw_body: bytes, options: SubmissionOptions, now
     Raises:
         Refused: `idempotency-key-required`, `invalid-header`, `payload-too-large`, `malformed-json` or
             `invalid-request`. None of them uses up the idempotency key.
+        CostFailed: the operation's own cost function failed.
     """
     policy = operation.policy
     _check_correlation_id(options.correlation_id)
@@ -32,7 +35,7 @@ def admit(operation: Operation, raw_body: bytes, options: SubmissionOptions, now
     start_at = now if options.start_after is None else _start(options.start_after, now)
     deadline_at = _deadline(options, policy, start_at, now)
     priority = _priority(options.priority, policy)
-    body = check_body(operation, raw_body)
+    body, request = check_body(operation, raw_body)
     return Admitted(
         payload=raw_body,
         admitted_at=now,
@@ -42,6 +45,7 @@ def admit(operation: Operation, raw_body: bytes, options: SubmissionOptions, now
         correlation_id=options.correlation_id,
         traceparent=options.traceparent,
         key=_key_of_body(options.idempotency_key, body),
+        costs=costs_of(operation, request),
     )
 
 
@@ -119,13 +123,14 @@ def _priority(priority: int | None, policy: Policy) -> int:
     return priority
 
 
-def check_body(operation: Operation, raw_body: bytes) -> Json:
+def check_body(operation: Operation, raw_body: bytes) -> tuple[Json, Any]:
+    """The body as JSON, and as the operation's own type. Raises as `admit` does."""
     if len(raw_body) > operation.policy.payload_bytes_max:
         raise too_large(operation.policy.payload_bytes_max)
     body = parse_body(raw_body)
     try:
-        operation.request.validate_json(raw_body)
+        request = operation.request.validate_json(raw_body)
     except ValidationError as error:
         faults = faults_of(error, body)
         raise Refused("invalid-request", f"The body does not fit {operation.name!r}.", errors=faults) from None
-    return body
+    return body, request

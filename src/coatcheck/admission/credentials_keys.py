@@ -104,7 +104,7 @@ class KeyRing:
         return holder
 
     def _holder(self, known: _KnownKey | None) -> Identity | None:
-        if known is None or known.record.revoked_at is not None or known.identity.has_ended(self._clock.now()):
+        if known is None or not known.record.is_live(self._clock.now()):
             return None
         return known.identity if self._directory.tenant(known.record.tenant).may_read else None
 

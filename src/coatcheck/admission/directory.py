@@ -6,6 +6,7 @@ that is at most CONFIRMED_S old, so that nobody acts on a key or a limit that wa
 
 import asyncio
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Final
 
 from coatcheck.core.quotas import LimitBook, LimitKey
@@ -26,19 +27,27 @@ class Directory:
         store: where they are kept.
         clock: of this process.
         defaults: the limits of settings and declarations.
+        windows: the length of the window of each kind of cost, in seconds.
     """
 
-    def __init__(self, store: ControlStore, clock: Clock, defaults: Mapping[LimitKey, float | None]) -> None:
+    def __init__(
+        self,
+        store: ControlStore,
+        clock: Clock,
+        defaults: Mapping[LimitKey, float | None],
+        windows: Mapping[str, float] = MappingProxyType({}),
+    ) -> None:
         self._store = store
         self._clock = clock
         self._defaults = defaults
+        self._windows = windows
         self._confirmed_s = float("-inf")
         self._reading = asyncio.Lock()
         self._rounds = Rounds("directory", self._turn)
         self._watchers: list[Callable[[], None]] = []
         self.controls = Controls()
         self.book = LimitBook(defaults)
-        self._terms = Terms(self.controls, self.book)
+        self._terms = Terms(self.controls, self.book, windows)
 
     async def start(self) -> None:
         """Read the controls for the first time, and go on.
@@ -64,7 +73,7 @@ class Directory:
     def current_terms(self) -> Terms:
         """What holds for tenants at this moment; it stays as it is, and the next moment may have others."""
         if self._terms.book is not self.book:
-            self._terms = Terms(self.controls, self.book)
+            self._terms = Terms(self.controls, self.book, self._windows)
         return self._terms
 
     def tenant(self, name: str) -> TenantControl:

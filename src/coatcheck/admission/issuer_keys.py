@@ -48,7 +48,7 @@ class IssuerKeys:
         self._algorithms = algorithms
         self._refresh_s = refresh_s
         self._keys: Sequence[_IssuerKey] = ()
-        self._raw = b""
+        self._raw: bytes | None = None
         self._tried_s = float("-inf")
         self._looking = asyncio.Lock()
         self._rounds = Rounds("issuer-keys", self._turn, (KeySetUnavailable,))

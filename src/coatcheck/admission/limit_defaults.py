@@ -1,6 +1,7 @@
 """The limits that hold unless an operator sets others: from the settings, and from the operations' declarations."""
 
 from coatcheck.app import App
+from coatcheck.core.costs import BUDGET
 from coatcheck.core.quotas import ALL, EACH, LimitKey, LimitName
 from coatcheck.settings import Settings
 
@@ -19,8 +20,10 @@ def limit_defaults(settings: Settings, app: App) -> dict[LimitKey, float | None]
         (LimitName.QUEUED, ALL, ALL): settings.queue_depth_max,
         (LimitName.AGE_S, ALL, ALL): settings.queue_age_max_s,
     }
+    defaults |= {(BUDGET + budget.kind, EACH, ALL): budget.units for budget in settings.budgets}
     for operation in app.operations.values():
         policy = operation.policy
+        defaults |= {(BUDGET + budget.kind, EACH, operation.name): budget.units for budget in policy.budgets.values()}
         defaults |= {
             (LimitName.SUBMIT_RATE, EACH, operation.name): policy.tenant_submit_rate,
             (LimitName.SUBMIT_BURST, EACH, operation.name): policy.tenant_submit_burst,

@@ -5,6 +5,7 @@ Made for every request, hence structs: a frozen dataclass takes ten times as lon
 
 from msgspec import Struct
 
+from coatcheck.core.costs import Millionths
 from coatcheck.core.job import InstantMs
 
 
@@ -31,7 +32,8 @@ class KeyOfBody(Struct, frozen=True):
 
 
 class Admitted(Struct, frozen=True):
-    """A submission that may enter, as decided at `admitted_at`. `payload` is the body as received."""
+    """A submission that may enter, as decided at `admitted_at`. `payload` is the body as received, `costs` what it
+    costs by kind."""
 
     payload: bytes
     admitted_at: InstantMs
@@ -41,3 +43,4 @@ class Admitted(Struct, frozen=True):
     correlation_id: str
     traceparent: str | None
     key: KeyOfBody | None
+    costs: tuple[tuple[str, Millionths], ...] = ()

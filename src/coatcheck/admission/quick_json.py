@@ -22,6 +22,9 @@ _LEFT_TO_THE_DEFINITION = (msgspec.MsgspecError, UnicodeError, TypeError, Overfl
 _WHITE_SPACE: Final = b" \t\r\n"
 # A float in a compact text, or a string that looks like one: no two writers spell floats alike.
 _MAYBE_FLOAT = re.compile(rb"[:,\[]-?[0-9]+[.e]")
+# An integer that may be outside the range of a float, which the library reads all the same.
+_DIGITS_OF_A_HUGE_INTEGER: Final = 309
+_MAYBE_HUGE = re.compile(rb"(?:^|[^0-9])[0-9]{%d}" % _DIGITS_OF_A_HUGE_INTEGER)
 
 
 def read_json(text: bytes) -> Json:
@@ -59,7 +62,7 @@ def _is_plainly_spelled(text: bytes, value: Json) -> bool:
     Without a backslash, taking white space out of a text (even out of its strings) leaves its tokens apart. So equal
     texts have the same tokens: no key was dropped for a later one, and no number was changed to fit.
     """
-    if b"\\" in text:
+    if b"\\" in text or (len(text) >= _DIGITS_OF_A_HUGE_INTEGER and _MAYBE_HUGE.search(text)):
         return False
     written = _encode(value)
     return text == written or text.translate(None, _WHITE_SPACE) == written.translate(None, _WHITE_SPACE)

@@ -1,7 +1,6 @@
 """`coatcheck config`: the default settings file, and the settings in force."""
 
 import json
-import re
 import textwrap
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,11 +8,10 @@ from typing import Annotated, Any
 import typer
 
 from coatcheck.cli.flags import config_option
-from coatcheck.setting_values import SettingRow
+from coatcheck.setting_values import SettingRow, without_credentials
 from coatcheck.settings import Settings, describe_settings
 
 _WIDTH = 100
-_CREDENTIALS = re.compile(r"(?<=://)[^/\s]+(?=@)|(?<=[?&]password=)[^&\s]+")
 _HEAD = """\
 Settings of Coatcheck. Save as coatcheck.toml and take away the # of what you change.
 Flags and COATCHECK_* variables win over this file.
@@ -81,5 +79,5 @@ def _shown(settings: Settings, row: SettingRow) -> str:
     if isinstance(value, Path):
         value = str(value)
     if isinstance(value, str):
-        value = _CREDENTIALS.sub("(hidden)", value)
+        value = without_credentials(value)
     return f"{row.name} = {_toml(value)}"

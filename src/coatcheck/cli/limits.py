@@ -18,7 +18,7 @@ from coatcheck.operators.limits import LimitInForce, Limits
 from coatcheck.runtime import Runtime
 from coatcheck.settings import Settings
 
-Name = Annotated[str, typer.Argument(metavar="LIMIT", help=f"One of {', '.join(LimitName)}.")]
+Name = Annotated[str, typer.Argument(metavar="LIMIT", help=f"One of {', '.join(LimitName)}, or budget:KIND.")]
 Value = Annotated[
     str, typer.Argument(metavar="VALUE", help="The most that is allowed: a number, 0 for none, or `unlimited`.")
 ]
@@ -81,6 +81,8 @@ def set_limit(
       coatcheck limits set submit_rate 5 --tenant '*' --operation reports
 
       coatcheck limits set running 0 --tenant acme
+
+      coatcheck limits set budget:tokens 10000 --tenant acme
 
       coatcheck limits set queued unlimited --tenant acme
     """

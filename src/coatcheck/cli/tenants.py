@@ -9,11 +9,14 @@ from coatcheck.cli.desk import AsJson, at_desk, text_of
 from coatcheck.cli.flags import with_settings
 from coatcheck.cli.operator import STORE_SETTINGS, operator
 from coatcheck.cli.printing import print_fields, print_json, print_rows
+from coatcheck.cli.revocations import REVOKING_SETTINGS, restore, revoke, show
 from coatcheck.core import limits
-from coatcheck.http.admin_answers import tenant_fields
+from coatcheck.http.admin_answers import spending_fields, tenant_fields
+from coatcheck.operators.spending import Spendings
 from coatcheck.operators.tenants import Tenants
 from coatcheck.settings import Settings
 from coatcheck.store.controls import Tenant
+from coatcheck.store.costs import SpendingRow
 
 Name = Annotated[str, typer.Argument(metavar="TENANT", help="The tenant's name.")]
 Weight = Annotated[
@@ -27,9 +30,10 @@ After = Annotated[
     str | None, typer.Option("--after", help="Go on after this one, the last that was listed.", metavar="TENANT")
 ]
 
+SPENDING_HEADINGS = ("window_began_at", "window_ends_at", "kind", "operation", "charged", "spent")
 HEADINGS = ("name", "weight", "paused", "revocation", "created_at")
 
-tenants = typer.Typer(help="Tenants: make them, weigh them, hold their jobs back.")
+tenants = typer.Typer(help="Tenants: make them, weigh them, hold their jobs back, see what they cost.")
 
 
 def add(name: Name, weight: Weight = 1.0, as_json: AsJson = False, *, settings: Settings) -> None:
@@ -63,16 +67,6 @@ def list_tenants(
         print_rows(HEADINGS, [[text_of(one[name]) for name in HEADINGS] for one in fields])
 
 
-def show(name: Name, as_json: AsJson = False, *, settings: Settings) -> None:
-    """Show a tenant.
-
-    Example:
-
-      coatcheck tenants show acme
-    """
-    _show(settings, lambda rooms: rooms.find(name), as_json)
-
-
 def set_tenant(name: Name, weight: NewWeight = None, as_json: AsJson = False, *, settings: Settings) -> None:
     """Change a tenant. Every process knows within a second.
 
@@ -81,6 +75,23 @@ def set_tenant(name: Name, weight: NewWeight = None, as_json: AsJson = False, *,
       coatcheck tenants set acme --weight 0.5
     """
     _show(settings, lambda rooms: rooms.set(name, operator(), weight), as_json)
+
+
+def spending(
+    name: Name, limit: Limit = limits.PAGE_SIZE_DEFAULT, as_json: AsJson = False, *, settings: Settings
+) -> None:
+    """Show what a tenant's jobs cost in each window, the newest first: charged at acceptance, and spent since.
+
+    Example:
+
+      coatcheck tenants spending acme --limit 200
+    """
+    found: Sequence[SpendingRow] = at_desk(settings, lambda runtime: Spendings(runtime.store).list(name, limit))
+    fields = [spending_fields(row) for row in found]
+    if as_json:
+        print_json({"spending": fields})
+    else:
+        print_rows(SPENDING_HEADINGS, [[text_of(one[heading]) for heading in SPENDING_HEADINGS] for one in fields])
 
 
 def pause(name: Name, as_json: AsJson = False, *, settings: Settings) -> None:
@@ -115,5 +126,8 @@ tenants.command("add")(with_settings(add, STORE_SETTINGS))
 tenants.command("list")(with_settings(list_tenants, STORE_SETTINGS))
 tenants.command("show")(with_settings(show, STORE_SETTINGS))
 tenants.command("set")(with_settings(set_tenant, STORE_SETTINGS))
+tenants.command("spending")(with_settings(spending, STORE_SETTINGS))
 tenants.command("pause")(with_settings(pause, STORE_SETTINGS))
 tenants.command("resume")(with_settings(resume, STORE_SETTINGS))
+tenants.command("revoke")(with_settings(revoke, REVOKING_SETTINGS))
+tenants.command("restore")(with_settings(restore, STORE_SETTINGS))

@@ -6,7 +6,8 @@ from enum import StrEnum
 
 from coatcheck.core import limits
 from coatcheck.core.backoff import Backoff
-from coatcheck.core.costs import DEFAULT_KIND, Millionths
+from coatcheck.core.costs import DEFAULT_KIND, Budget, Cost, Millionths
+from coatcheck.core.tenancy import Revocation
 
 HOUR_S = 3600.0
 DAY_S = 24 * HOUR_S
@@ -49,6 +50,8 @@ class Policy:
     concurrency_max: int | None = None
     processing_max_s: float | None = None
     spend_max: Mapping[str, Millionths] = field(default_factory=dict)
+    cost: Mapping[str, Cost] = field(default_factory=dict)
+    budgets: Mapping[str, Budget] = field(default_factory=dict)
     priority_min: int = 0
     priority_max: int = limits.PRIORITY_MAX
     runs_in: RunsIn = RunsIn.LOOP
@@ -61,10 +64,11 @@ class Policy:
     submit_burst: float | None = None
     queue_depth_max: int | None = None
     queue_age_max_s: float | None = None
+    on_revoke: Revocation | None = None
 
     def names_kind(self, kind: str) -> bool:
         """Whether units of this kind are spoken of in the declaration."""
-        return kind == DEFAULT_KIND or kind in self.spend_max
+        return kind == DEFAULT_KIND or any(kind in named for named in (self.spend_max, self.cost, self.budgets))
 
 
 DEFAULT_POLICY = Policy()

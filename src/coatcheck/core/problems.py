@@ -246,6 +246,15 @@ _KINDS = (
         "every answer says how many may still come at once.",
     ),
     ProblemKind(
+        "budget-exceeded",
+        (429,),
+        "The tenant's budget does not allow this work now",
+        "What this work costs is more than is left of a budget of the tenant in the current window. Nothing was "
+        "accepted or charged, and the idempotency key is still free.",
+        "Wait as long as Retry-After says, which is until the window ends, and send the request again with the same "
+        "idempotency key; or hand in work that costs less.",
+    ),
+    ProblemKind(
         "polling-too-fast",
         (429,),
         "The tenant reads its jobs too often",

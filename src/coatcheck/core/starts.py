@@ -26,12 +26,13 @@ class Starts:
         self._here = Counter(here)
         self._running = Places({})
         self._counted: set[Scope] = set()
+        self._limits_of: dict[Turn, tuple[Limit, ...]] = {}
         self.is_free = terms.holds_nobody and not shares
         """Whether everybody may start everything."""
 
     def uncounted(self, turns: Iterable[Turn]) -> list[Scope]:
         """Where running jobs have to be counted before these turns can be judged."""
-        scopes = {limit.scope_of(tenant) for operation, tenant in turns for limit in self._limits(operation, tenant)}
+        scopes = {limit.scope_of(turn[1]) for turn in turns for limit in self._limits(turn)}
         return sorted(scopes - self._counted)
 
     def learn(self, counts: Iterable[tuple[str, str, int]]) -> None:
@@ -43,8 +44,9 @@ class Starts:
     def is_held(self, turn: Turn) -> bool:
         """Whether no job may start in this turn, whoever claims. Only where its limits were counted."""
         operation, tenant = turn
-        limits = self._limits(operation, tenant)
-        return not self._terms.tenant(tenant).may_start_in(operation) or self._running.met(tenant, limits) is not None
+        control = self._terms.controls.tenants.get(tenant)
+        may_start = control is None or control.may_start_in(operation)
+        return not may_start or self._running.met(tenant, self._limits(turn)) is not None
 
     def may_start(self, turn: Turn) -> bool:
         """Whether one more job may start in this turn with this worker."""
@@ -74,7 +76,11 @@ class Starts:
     def _add(self, turn: Turn, count: int) -> None:
         if not self.is_free:
             self._here[turn] += count
-            self._running.take(turn[1], self._limits(*turn), count)
+            self._running.take(turn[1], self._limits(turn), count)
 
-    def _limits(self, operation: str, tenant: str) -> tuple[Limit, ...]:
-        return self._terms.running(tenant, operation)
+    def _limits(self, turn: Turn) -> tuple[Limit, ...]:
+        found = self._limits_of.get(turn)
+        if found is None:
+            operation, tenant = turn
+            found = self._limits_of[turn] = self._terms.running(tenant, operation)
+        return found

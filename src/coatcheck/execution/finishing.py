@@ -2,10 +2,12 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from random import random
 
 from coatcheck.core import limits
 from coatcheck.core.backoff import Backoff
+from coatcheck.core.costs import OTHER_KIND, units_of
 from coatcheck.core.job import JobRecord
 from coatcheck.core.outcome import (
     Cancelled,
@@ -72,6 +74,7 @@ class Finisher:
             job = await self._store(attempt, outcome)
             self._parts.fault_point("complete-after-commit")
             self._count(attempt, outcome, job)
+            await self._count_costs(attempt, job)
         except LeaseLost:
             self._parts.metrics.count("leases_lost", operation=attempt.job.operation)
             self._log.warning("lease_lost", outcome=_LABELS[type(outcome)], **attempt.log_fields())
@@ -122,6 +125,16 @@ class Finisher:
             category = "" if job.error is None else job.error.category
             metrics.count("dead_letters", operation=operation, category=category)
             self._log.warning("dead_lettered", category=category, **attempt.log_fields())
+
+    async def _count_costs(self, attempt: HeldAttempt, job: JobRecord) -> None:
+        """What a job cost is read only where there may be something; the metric is not worth another try."""
+        if job.status is not Status.SUCCEEDED or not (attempt.policy.cost or attempt.spends):
+            return
+        with suppress(StoreUnavailable):
+            for cost in await self._parts.store.list_job_costs(job.id):
+                kind = cost.kind if attempt.policy.names_kind(cost.kind) else OTHER_KIND
+                units = units_of(cost.charged + cost.spent)
+                self._parts.metrics.count("cost_completed", units, operation=job.operation, kind=kind)
 
     def _tell_why(self, attempt: HeldAttempt, failed: Failed) -> None:
         """The operator's view of a failure: what the handler raised, which no client is shown."""

@@ -11,6 +11,7 @@ from coatcheck.observe.logs import LogFormat
 from coatcheck.observe.metrics import Metrics
 from coatcheck.store.clock import Clock
 from coatcheck.store.contract import ClaimStore, WakeUpSource
+from coatcheck.store.costs import CostStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class WorkerSettings:
     log_level: str = "info"
 
 
-class WorkerStore(ClaimStore, WakeUpSource, Protocol):
+class WorkerStore(ClaimStore, CostStore, WakeUpSource, Protocol):
     """What a worker needs of a store."""
 
 

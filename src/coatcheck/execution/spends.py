@@ -6,7 +6,7 @@ A job that has spent more than it may is stopped; what it spent stays counted.
 import asyncio
 
 from coatcheck.core.backoff import Backoff
-from coatcheck.core.costs import DEFAULT_WINDOW_S, SpendTotals, left_for, millionths, units_of, window_of
+from coatcheck.core.costs import OTHER_KIND, Millionths, SpendTotals, left_after, millionths, units_of
 from coatcheck.core.errors import ErrorInfo
 from coatcheck.execution.escalation import Escalation
 from coatcheck.execution.frames import SpendAnswer, SpendAsk
@@ -51,7 +51,7 @@ class Spends:
             # Numbers must come to the store in their order: an earlier one than the last is taken for a repeat.
             attempt.spends += 1
             totals = await self._count(attempt, self._spending(attempt, ask))
-        left = None if totals is None else left_for(ask.kind, attempt.policy.spend_max.get(ask.kind), totals)
+        left = None if totals is None else self._left(attempt, ask.kind, totals)
         if isinstance(left, ErrorInfo):
             self._log.warning("overspent", kind=ask.kind, code=left.code, detail=left.detail, **attempt.log_fields())
             self._escalation.exceed(attempt, left)
@@ -84,10 +84,14 @@ class Spends:
         return None
 
     def _spending(self, attempt: HeldAttempt, ask: SpendAsk) -> Spending:
-        window = window_of(self._parts.clock.now(), DEFAULT_WINDOW_S)
-        return Spending(attempt.lease, attempt.spends, ask.kind, millionths(ask.units), window)
+        window = self._parts.directory.current_terms().window(ask.kind, self._parts.clock.now())
+        whose = (attempt.job.tenant, attempt.job.operation)
+        return Spending(attempt.lease, attempt.spends, ask.kind, millionths(ask.units), window, whose)
+
+    def _left(self, attempt: HeldAttempt, kind: str, totals: SpendTotals) -> Millionths | ErrorInfo | None:
+        caps = self._parts.directory.current_terms().caps(kind, attempt.job.tenant, attempt.job.operation)
+        return left_after(kind, attempt.policy.spend_max.get(kind), caps, totals)
 
     def _measure(self, attempt: HeldAttempt, spending: Spending) -> None:
-        # A handler may make kinds up: those that are not declared share one series.
-        kind = spending.kind if attempt.policy.names_kind(spending.kind) else "other"
+        kind = spending.kind if attempt.policy.names_kind(spending.kind) else OTHER_KIND
         self._parts.metrics.count("spent", units_of(spending.units), operation=attempt.job.operation, kind=kind)

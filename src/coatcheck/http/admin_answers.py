@@ -6,12 +6,14 @@ from typing import Any
 import orjson
 
 from coatcheck.completion.representation import instant
+from coatcheck.core.costs import units_of
 from coatcheck.core.job import InstantMs
 from coatcheck.http.exchange import Exchange
 from coatcheck.operators.keys import NewKey
 from coatcheck.operators.limits import LimitInForce
 from coatcheck.operators.modes import OperationState
 from coatcheck.store.controls import ApiKey, AuditedEntry, Tenant
+from coatcheck.store.costs import SpendingRow
 
 Fields = Mapping[str, Any]
 
@@ -33,6 +35,7 @@ def tenant_fields(tenant: Tenant) -> Fields:
         "revocation": tenant.revocation,
         "revoked_at": instant(tenant.revoked_at),
         "revocation_done_at": instant(tenant.revocation_done_at),
+        "revocation_by_operation": dict(tenant.by_operation),
     }
 
 
@@ -63,6 +66,17 @@ def limit_fields(limit: LimitInForce) -> Fields:
         "value": limit.value,
         "meaning": limit.meaning,
         "origin": limit.origin,
+    }
+
+
+def spending_fields(row: SpendingRow) -> Fields:
+    return {
+        "kind": row.kind,
+        "operation": row.operation,
+        "window_began_at": instant(row.window.began_at),
+        "window_ends_at": instant(row.window.ends_at),
+        "charged": units_of(row.charged),
+        "spent": units_of(row.spent),
     }
 
 

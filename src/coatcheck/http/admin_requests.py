@@ -76,7 +76,7 @@ def page_of(parameters: Mapping[str, str]) -> tuple[int, str | None]:
         Refused: `invalid-parameter` or `invalid-cursor`.
     """
     cursor = parameters.get("cursor")
-    return page_size(parameters.get("limit")), None if cursor is None else _place_of(cursor)
+    return page_size(parameters.get("limit")), None if cursor is None else place_of(cursor)
 
 
 def cursor_of(place: str) -> str:
@@ -90,7 +90,12 @@ def actor_of(exchange: Exchange) -> Actor:
     return Actor(exchange.identity.actor, str(client[0]) if client else "unknown")
 
 
-def _place_of(cursor: str) -> str:
+def place_of(cursor: str) -> str:
+    """The place that a cursor stands for.
+
+    Raises:
+        Refused: `invalid-cursor`.
+    """
     try:
         if len(cursor) > limits.ADMIN_CURSOR_CHARS_MAX or not cursor.isascii():
             raise ValueError("no cursor of ours")

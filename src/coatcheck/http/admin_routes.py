@@ -6,15 +6,23 @@ from typing import TypeAlias
 
 from coatcheck.admission.limit_defaults import limit_defaults
 from coatcheck.http.admin_audit import AuditRoutes
+from coatcheck.http.admin_dead_letters import DeadLetterRoutes
+from coatcheck.http.admin_jobs import JobRoutes
 from coatcheck.http.admin_keys import KeyRoutes
 from coatcheck.http.admin_limits import LimitRoutes
 from coatcheck.http.admin_operations import ModeRoutes
+from coatcheck.http.admin_revocations import RevocationRoutes
+from coatcheck.http.admin_spending import SpendingRoutes
 from coatcheck.http.admin_tenants import TenantRoutes
 from coatcheck.http.reads import Answerer
 from coatcheck.http.services import HttpServices
+from coatcheck.operators.dead_letters import DeadLetters
+from coatcheck.operators.jobs import Jobs
 from coatcheck.operators.keys import Keys
 from coatcheck.operators.limits import Limits
 from coatcheck.operators.modes import Modes
+from coatcheck.operators.revocations import revocations_of
+from coatcheck.operators.spending import Spendings
 from coatcheck.operators.tenants import Tenants
 
 Answerers: TypeAlias = Mapping[str, Answerer]
@@ -38,9 +46,11 @@ def admin_collections(services: HttpServices) -> Sequence[AdminCollection]:
     store, app = services.store, services.app
     tenants = TenantRoutes(services, Tenants(store))
     keys = KeyRoutes(services, Keys(store))
+    spending = SpendingRoutes(Spendings(store))
     limits = LimitRoutes(services, Limits(store, limit_defaults(services.settings, app)))
     operations = ModeRoutes(services, Modes(store, app.operations))
     audit = AuditRoutes(services)
+    revocations = RevocationRoutes(services, Tenants(store), revocations_of(services.settings, app, store))
     return [
         AdminCollection(
             "tenants",
@@ -49,7 +59,11 @@ def admin_collections(services: HttpServices) -> Sequence[AdminCollection]:
             {
                 "pause": {"POST": tenants.pause},
                 "resume": {"POST": tenants.resume},
+                "revoke": {"POST": revocations.revoke},
+                "restore": {"POST": revocations.restore},
+                "work": {"GET": revocations.show_work},
                 "keys": {"GET": keys.list, "POST": keys.create},
+                "spending": {"GET": spending.list},
             },
         ),
         AdminCollection(
@@ -69,4 +83,26 @@ def admin_collections(services: HttpServices) -> Sequence[AdminCollection]:
             },
         ),
         AdminCollection("audit", {"GET": audit.list}),
+        *_job_collections(services),
+    ]
+
+
+def _job_collections(services: HttpServices) -> Sequence[AdminCollection]:
+    room = Jobs(services.store, services.app.policies)
+    jobs = JobRoutes(services, room)
+    dead_letters = DeadLetterRoutes(services, room, DeadLetters(services.store, room, services.app))
+    return [
+        AdminCollection(
+            "jobs",
+            {"GET": jobs.list},
+            {"GET": jobs.show},
+            {"payload": {"GET": jobs.show_payload}, "cancel": {"POST": jobs.cancel}},
+        ),
+        AdminCollection(
+            "dead-letters",
+            {"GET": dead_letters.list},
+            {"GET": jobs.show},
+            {"payload": {"GET": jobs.show_payload}, "redrive": {"POST": dead_letters.redrive}},
+        ),
+        AdminCollection("redrives", {"POST": dead_letters.redrive_many}),
     ]

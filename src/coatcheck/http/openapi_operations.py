@@ -31,7 +31,7 @@ _BODY: Final = (
     "not-acceptable",
 )
 _FOUND_READ: Final = ("not-found", "job-expired", *READ_CODES)
-_UNADMITTED: Final = ("rate-limited", "too-many-queued", "saturated")
+_UNADMITTED: Final = ("rate-limited", "too-many-queued", "budget-exceeded", "saturated")
 _JOB: Final = (*CORRELATED, "ETag", "Cache-Control", "Vary", "Retry-After", "Job-Estimated-Start", "Sunset")
 _JOB_READ: Final = (*_JOB, *RATED, "Preference-Applied")
 _ACCEPTED: Final = (*_JOB_READ, "Location", "Idempotent-Replayed")

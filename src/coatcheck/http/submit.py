@@ -5,6 +5,7 @@ from functools import cache
 from typing import assert_never
 
 from coatcheck.admission.admit import admit
+from coatcheck.admission.budgets import budget_exceeded
 from coatcheck.admission.headers import read_options
 from coatcheck.admission.media_type import require_json
 from coatcheck.admission.modes import require_taking
@@ -13,6 +14,7 @@ from coatcheck.admission.queue_full import jobs_too_many, queue_full
 from coatcheck.admission.rates import SUBMISSIONS
 from coatcheck.app import Operation
 from coatcheck.core import limits
+from coatcheck.core.costs import OverBudget, units_of
 from coatcheck.core.job import JobRecord
 from coatcheck.core.problems import Refused
 from coatcheck.http.aside import Aside
@@ -110,7 +112,11 @@ class Submit:
             )
             services.fault_point("request-read")
             admitted = await self._admit(operation, body, options)
-            return await services.acceptance.accept(operation, admitted, exchange.tenant)
+            disposition = await services.acceptance.accept(operation, admitted, exchange.tenant)
+        if admitted.costs and isinstance(disposition, Accepted):
+            for kind, units in admitted.costs:
+                self._metrics.count("cost_accepted", units_of(units), operation=operation.name, kind=kind)
+        return disposition
 
     async def _admit(self, operation: Operation, body: bytes, options: SubmissionOptions) -> Admitted:
         if len(body) <= limits.BODY_AT_ONCE_BYTES_MAX:
@@ -135,6 +141,8 @@ class Submit:
             case QueueFull():
                 wait_s = self._services.estimates.room_after_s(operation.name, jobs_too_many(disposition))
                 raise queue_full(disposition, wait_s)
+            case OverBudget():
+                raise budget_exceeded(disposition, self._clock.now())
             case _:
                 assert_never(disposition)
 

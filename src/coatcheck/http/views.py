@@ -96,8 +96,15 @@ def read_lifetime(body: Json) -> int:
     errors = _faults(body)
     if errors:
         raise Refused("invalid-request", 'The body must be {"lifetime_s": …} or empty.', errors=errors)
-    lifetime_s = body.get("lifetime_s") if isinstance(body, dict) else None
-    return min(int(lifetime_s), limits.VIEW_TOKEN_S_MAX) if isinstance(lifetime_s, int) else limits.VIEW_TOKEN_S_DEFAULT
+    lifetime_s = _seconds(body.get("lifetime_s")) if isinstance(body, dict) else None
+    return limits.VIEW_TOKEN_S_DEFAULT if lifetime_s is None else min(lifetime_s, limits.VIEW_TOKEN_S_MAX)
+
+
+def _seconds(value: Json) -> int | None:
+    """A whole number above 0, however it is written: 60.0 is one too."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != int(value):
+        return None
+    return int(value) if value > 0 else None
 
 
 def _faults(body: Json) -> list[FieldError]:
@@ -105,7 +112,6 @@ def _faults(body: Json) -> list[FieldError]:
         return [FieldError("", "This must be an object.")]
     faults = [FieldError("/" + escape_step(name), "This member is not known.") for name in body if name != "lifetime_s"]
     lifetime_s = body.get("lifetime_s")
-    is_whole = isinstance(lifetime_s, int) and not isinstance(lifetime_s, bool) and lifetime_s > 0
-    if lifetime_s is not None and not is_whole:
+    if lifetime_s is not None and _seconds(lifetime_s) is None:
         faults.insert(0, FieldError("/lifetime_s", "This must be a whole number of seconds above 0."))
     return faults[: limits.INPUT_ERRORS_LISTED_MAX]

@@ -71,7 +71,10 @@ METRICS: tuple[MetricRow, ...] = (
     _gauge("shared_limits_away", "yes or no", (), "1 while limits_store is away and this process counts for itself."),
     _counter("limits_decided_locally", "requests", (), "Rates decided without limits_store while it was away."),
     _counter(
-        "estimated_starts", "jobs", ("operation", "held"), "Jobs looked up: had they started within the 95 % bound?"
+        "estimated_starts",
+        "jobs",
+        ("operation", "held"),
+        "Jobs looked up afterwards, by whether they started within the 95 % bound.",
     ),
     _gauge("ready_jobs", "jobs", ("operation",), "Queued jobs that could start now."),
     _gauge("scheduled_jobs", "jobs", ("operation",), "Queued jobs that wait for their time."),
@@ -84,6 +87,8 @@ METRICS: tuple[MetricRow, ...] = (
     _histogram("attempt_seconds", "seconds", ("operation", "outcome"), "How long attempts ran.", _SLOW),
     _counter("attempts", "attempts", ("operation", "outcome"), "Attempts that ended."),
     _counter("finished", "jobs", ("operation", "status"), "Jobs that reached a final status under a worker."),
+    _counter("cost_accepted", "units", ("operation", "kind"), "What accepted jobs were charged, by kind."),
+    _counter("cost_completed", "units", ("operation", "kind"), "What succeeded jobs cost: charged and spent, by kind."),
     _counter("spent", "units", ("operation", "kind"), "Units that jobs spent as they ran, by kind."),
     _counter("retries", "attempts", ("operation",), "Attempts that will be followed by another after a backoff."),
     _counter("dead_letters", "jobs", ("operation", "category"), "Jobs kept as dead letters, by error category."),

@@ -6,6 +6,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from coatcheck.core import limits
+from coatcheck.core.costs import BUDGET, check_kind
 from coatcheck.core.problems import FieldError, Refused
 from coatcheck.core.quotas import ALL, EACH, LimitKey, LimitName
 from coatcheck.core.tenancy import LimitOverride
@@ -33,7 +34,7 @@ class LimitOrigin(StrEnum):
 class LimitInForce(Struct, frozen=True):
     """A limit that holds, or that there is none (`value` is None). See `core.quotas` for what its key can be."""
 
-    name: LimitName
+    name: str
     tenant: str
     operation: str
     value: float | None
@@ -111,7 +112,7 @@ class Limits:
     def _in_force(self, key: LimitKey, overrides: Mapping[LimitKey, float | None]) -> LimitInForce:
         name, tenant, operation = key
         value = overrides[key] if key in overrides else self._defaults.get(key)
-        return LimitInForce(LimitName(name), tenant, operation, value, self._origin(key, overrides))
+        return LimitInForce(name, tenant, operation, value, self._origin(key, overrides))
 
     def _origin(self, key: LimitKey, overrides: Mapping[LimitKey, float | None]) -> LimitOrigin:
         if key in overrides:
@@ -134,13 +135,24 @@ def _is_for_tenant(key: LimitKey, tenant: str, overrides: Mapping[LimitKey, floa
 
 def _checked(key: LimitKey) -> LimitKey:
     name, tenant, operation = key
-    if name not in list(LimitName):
-        raise invalid(FieldError("/name", f"There is no such limit; there are {', '.join(LimitName)}."))
+    if name.startswith(BUDGET):
+        _check_budget(name, tenant)
+    elif name not in list(LimitName):
+        raise invalid(FieldError("/name", f"There is no such limit; there are {', '.join(LimitName)}, {BUDGET}KIND."))
     if tenant not in (EACH, ALL):
         check_tenant_name(tenant, "/tenant")
     if operation != ALL:
         check_operation_name(operation, "/operation")
     return key
+
+
+def _check_budget(name: str, tenant: str) -> None:
+    try:
+        check_kind(name.removeprefix(BUDGET))
+    except ValueError as error:
+        raise invalid(FieldError("/name", f"{error}.")) from None
+    if tenant == ALL:
+        raise invalid(FieldError("/tenant", "A budget is a tenant's own: name one, or '*' for each."))
 
 
 def _check_value(name: str, value: float | None) -> None:

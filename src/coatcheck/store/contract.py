@@ -16,6 +16,7 @@ from coatcheck.core.job import AttemptRecord, InstantMs, JobRecord
 from coatcheck.core.policy import Policies
 from coatcheck.store.clock import Clock
 from coatcheck.store.controls import AuditEntry, ControlStore
+from coatcheck.store.costs import CostStore
 from coatcheck.store.operating import OperatingStore
 from coatcheck.store.queues import QueueStore
 from coatcheck.store.records import (
@@ -52,7 +53,12 @@ class AcceptanceStore(Protocol):
         """Store a new job with its key, or find the job its key stands for. Nothing is written unless Accepted.
 
         Queued jobs are counted in the same commit, where the submission has limits: never more are accepted.
+        Its charges are made in the same commit: what is charged never exceeds a budget.
         """
+        ...
+
+    async def find_earlier(self, submission: Submission) -> Disposition | None:
+        """What the submission's key stands for, where that is known already. Nothing is written."""
         ...
 
 
@@ -207,6 +213,7 @@ class Store(
     OperatingStore,
     RevokingStore,
     ControlStore,
+    CostStore,
     WakeUpSource,
     Protocol,
 ):

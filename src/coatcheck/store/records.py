@@ -1,6 +1,6 @@
 """The frozen records the store's verbs take and return; those made for every job are structs, which cost less."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
@@ -8,7 +8,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from coatcheck.core import limits
-from coatcheck.core.costs import Millionths, Window
+from coatcheck.core.costs import Charge, Millionths, OverBudget, Purse, Window
 from coatcheck.core.job import InstantMs, JobRecord, Progress
 from coatcheck.core.outcome import Outcome
 from coatcheck.core.policy import Policy
@@ -33,6 +33,7 @@ class Submission(Struct, frozen=True):
     """A valid request on its way to its one commit. `payload` is the body as received: UTF-8 JSON.
 
     `limits`: the most jobs that may be queued of its tenant, in the operation and over all, where there is a limit.
+    `charges`: what its job costs the tenant, with the budgets into which that has to fit.
     """
 
     job_id: str
@@ -49,11 +50,19 @@ class Submission(Struct, frozen=True):
     traceparent: str | None = None
     key: IdempotencyKey | None = None
     limits: tuple[Limit, ...] = ()
+    charges: tuple[Charge, ...] = ()
 
     @property
     def is_delayed(self) -> bool:
         """Whether the job may not start at once."""
         return self.available_at > self.created_at
+
+
+def purses_of(submission: Submission) -> Iterator[Purse]:
+    """What has to be known of budgets before it can be accepted."""
+    for charge in submission.charges:
+        for cap in charge.caps:
+            yield submission.tenant, charge.kind, charge.window, cap.operation
 
 
 class Accepted(Struct, frozen=True):
@@ -87,7 +96,7 @@ class QueueFull(Struct, frozen=True):
     queued: int
 
 
-Disposition: TypeAlias = Accepted | Replayed | KeyConflict | KeyOfExpiredJob | QueueFull
+Disposition: TypeAlias = Accepted | Replayed | KeyConflict | KeyOfExpiredJob | QueueFull | OverBudget
 
 # --- claims -----------------------------------------------------------------------------------------------
 
@@ -163,13 +172,17 @@ class BeatAnswer(StrEnum):
 
 class Spending(Struct, frozen=True):
     """Units of a kind that an attempt spends, counted in its tenant's `window` as well. `number` rises with every
-    spend of the attempt: a repeat of one that may have been stored has its number, and is counted once."""
+    spend of the attempt: a repeat of one that may have been stored has its number, and is counted once.
+
+    `whose`: the job's tenant and operation, for the order in which an engine takes its locks. The lease decides.
+    """
 
     lease: Lease
     number: int
     kind: str
     units: Millionths
     window: Window
+    whose: tuple[str, str] = ("", "")
 
 
 class Finishing(Struct, frozen=True):

@@ -59,6 +59,10 @@ class Changes:
         full = self._full(submission)
         if full is not None:
             return full
+        over = self._state.costs.exceeded(submission.tenant, submission.charges)
+        if over is not None:
+            return over
+        self._state.costs.charge(submission)
         if key is not None:
             self._state.keys[scope] = ModelKey(key, submission.job_id)
         job = ModelJob(_new_record(submission), Place.ENDED, submission.payload)

@@ -79,6 +79,8 @@ def settle(state: ModelState, job: ModelJob, verdict: Verdict, now: InstantMs) -
 def end(state: ModelState, job: ModelJob, verdict: Verdict, now: InstantMs) -> None:
     """A job that stands nowhere any more is final."""
     record, result, status = job.record, verdict.result, verdict.status
+    if record.started_at is None and state.policies[record.operation].cost:
+        state.costs.give_back(record)
     assert status is not None, "the caller has a final verdict"
     retention = state.policies[record.operation].retention
     kept_s = {

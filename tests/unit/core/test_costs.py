@@ -7,8 +7,12 @@ from hypothesis import strategies as st
 from coatcheck.core import limits
 from coatcheck.core.costs import (
     ONE,
+    Budget,
+    Cap,
     SpendTotals,
-    left_for,
+    budget,
+    declared_budgets,
+    left_after,
     millionths,
     units_of,
     window_of,
@@ -52,12 +56,50 @@ def test_a_day_begins_at_midnight_utc() -> None:
 
 
 def test_a_cap_is_reached_and_then_passed() -> None:
-    assert left_for("calls", 3 * ONE, SpendTotals(2 * ONE)) == ONE
-    assert left_for("calls", 3 * ONE, SpendTotals(3 * ONE)) == 0
-    error = left_for("calls", 3 * ONE, SpendTotals(3 * ONE + 1))
+    assert left_after("calls", 3 * ONE, (), SpendTotals(2 * ONE)) == ONE
+    assert left_after("calls", 3 * ONE, (), SpendTotals(3 * ONE)) == 0
+    error = left_after("calls", 3 * ONE, (), SpendTotals(3 * ONE + 1))
     assert isinstance(error, ErrorInfo)
     assert (error.category, error.code) == (ErrorCategory.LIMIT_EXCEEDED, "spend-max")
 
 
 def test_without_a_cap_nothing_bounds_a_job() -> None:
-    assert left_for("calls", None, SpendTotals(10**15)) is None
+    assert left_after("calls", None, (), SpendTotals(10**15)) is None
+
+
+def test_the_least_that_is_left_is_what_is_left() -> None:
+    caps = (Cap("reports", 10 * ONE), Cap("", 30 * ONE))
+    totals = SpendTotals(by_job=ONE, in_operation=9 * ONE, by_tenant=28 * ONE)
+    assert left_after("calls", 4 * ONE, caps, totals) == ONE
+    assert left_after("calls", None, caps[1:], totals) == 2 * ONE
+    for passed in (totals._replace(in_operation=10 * ONE + 1), totals._replace(by_tenant=30 * ONE + 1)):
+        error = left_after("calls", 4 * ONE, caps, passed)
+        assert isinstance(error, ErrorInfo)
+        assert error.code == "budget-exceeded"
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "units", "window_s"),
+    [
+        ("10000 tokens / 1d", "tokens", 10_000, 86_400),
+        ("10_000 tokens/1d", "tokens", 10_000, 86_400),
+        (" 2.5 eur / 1h ", "eur", 2.5, 3600),
+        ("0 calls / 1m", "calls", 0, 60),
+        ("1 calls / 31d", "calls", 1, 31 * 86_400),
+    ],
+)
+def test_budgets_are_read(text: str, kind: str, units: float, window_s: float) -> None:
+    assert budget(text) == Budget(kind, units, window_s)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "10 tokens", "tokens / 1d", "-1 tokens / 1d", "1 Tokens / 1d", "1 a / 59s", "1 a / 90s", "1 a / 32d"]
+)
+def test_what_is_no_budget_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="is not a"):
+        budget(text)
+
+
+def test_a_kind_has_one_budget() -> None:
+    with pytest.raises(ValueError, match="each of another kind"):
+        declared_budgets(["1 a / 1d", "2 a / 1d"])

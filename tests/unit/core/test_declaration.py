@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from coatcheck.app import App
 from coatcheck.core.backoff import Backoff
+from coatcheck.core.costs import Budget
 from coatcheck.core.files import File
 from coatcheck.core.policy import DAY_S, DEFAULT_POLICY, Policy, Retention, RunsIn
 from coatcheck.declaration import DeclarationError
@@ -64,6 +65,9 @@ def test_an_operation_without_options_has_the_documented_defaults() -> None:
         ({"concurrency": 4}, "concurrency_max", 4),
         ({"backoff": Backoff(first_s=5)}, "backoff", Backoff(first_s=5)),
         ({"priorities": (2, 7)}, "priority_max", 7),
+        ({"cost": 2}, "cost", {"cost": 2}),
+        ({"cost": {"tokens": len, "calls": 0.5}}, "cost", {"tokens": len, "calls": 0.5}),
+        ({"budget": "5 calls / 1h"}, "budgets", {"calls": Budget("calls", 5, 3600)}),
         ({"processing_max": "10m"}, "processing_max_s", 600),
         ({"processing_max": None}, "processing_max_s", None),
         ({"spend_max": {"calls": 20, "tokens": 0.5}}, "spend_max", {"calls": 20_000_000, "tokens": 500_000}),
@@ -105,6 +109,13 @@ def test_a_def_handler_runs_in_a_thread() -> None:
         {"concurrency": 0},
         {"priorities": (7, 2)},
         {"processing_max": 0},
+        {"cost": -1},
+        {"cost": "2"},
+        {"cost": {}},
+        {"cost": {"Calls": 1}},
+        {"budget": "5 calls"},
+        {"budget": []},
+        {"budget": ["5 calls / 1h", "6 calls / 1h"]},
         {"spend_max": {}},
         {"spend_max": 20},
         {"spend_max": {"Calls": 20}},

@@ -1,9 +1,10 @@
 """A worker with real runners on a real SQLite store, and shorthand to hand work in and to see what came of it."""
 
 import secrets
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import orjson
@@ -15,6 +16,7 @@ from coatcheck.core.faults import FaultPoint, no_fault
 from coatcheck.core.ids import RANDOM_BITS, IdSequence
 from coatcheck.core.job import JobRecord
 from coatcheck.core.limits import PRIORITY_DEFAULT
+from coatcheck.core.quotas import LimitKey
 from coatcheck.execution.parts import WorkerParts, WorkerSettings, WorkerStore
 from coatcheck.execution.worker import Worker
 from coatcheck.observe.metrics import Metrics
@@ -114,21 +116,25 @@ def make_worker(
     settings: WorkerSettings = QUICK,
     fault_point: FaultPoint = no_fault,
     in_front: WorkerStore | None = None,
+    limits: Mapping[LimitKey, float | None] = MappingProxyType({}),
 ) -> Worker:
     """A worker of the store, through the one `in_front` of it where there is one."""
     clock = SystemClock()
-    directory, asked = Directory(store, clock, {}), in_front or store
+    directory, asked = Directory(store, clock, limits), in_front or store
     return Worker(WorkerParts(asked, app, "execution_handlers:app", settings, metrics, clock, directory, fault_point))
 
 
 @asynccontextmanager
 async def running_world(
-    folder: Path, settings: WorkerSettings = QUICK, fault_point: FaultPoint = no_fault
+    folder: Path,
+    settings: WorkerSettings = QUICK,
+    fault_point: FaultPoint = no_fault,
+    limits: Mapping[LimitKey, float | None] = MappingProxyType({}),
 ) -> AsyncIterator[ExecutionWorld]:
     """A worker that runs until the block ends."""
     store = await open_store(folder, fault_point)
     metrics = Metrics()
-    worker = make_worker(store, metrics, settings, fault_point)
+    worker = make_worker(store, metrics, settings, fault_point, limits=limits)
     try:
         await worker.start()
         yield ExecutionWorld(store, worker, metrics, folder)

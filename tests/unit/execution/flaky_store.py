@@ -3,9 +3,10 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from coatcheck.core.costs import SpendTotals
+from coatcheck.core.costs import JobCost, SpendTotals
 from coatcheck.core.job import InstantMs
 from coatcheck.execution.parts import WorkerStore
+from coatcheck.store.costs import SpendingRow
 from coatcheck.store.errors import StoreUnavailable
 from coatcheck.store.records import Beat, BeatAnswer, ClaimRequest, Claims, Finished, Finishing, Lease, Spending, WakeUp
 
@@ -41,6 +42,14 @@ class FlakyStore(WorkerStore):
     async def spend(self, spending: Spending) -> SpendTotals:
         self._pass("spend")
         return await self._store.spend(spending)
+
+    async def list_spending(self, tenant: str, limit: int, before: SpendingRow | None = None) -> Sequence[SpendingRow]:
+        self._pass("list_spending")
+        return await self._store.list_spending(tenant, limit, before)
+
+    async def list_job_costs(self, job_id: str) -> Sequence[JobCost]:
+        self._pass("list_job_costs")
+        return await self._store.list_job_costs(job_id)
 
     def listen(self, callback: Callable[[WakeUp], None]) -> Callable[[], None]:
         return self._store.listen(callback)

@@ -10,8 +10,10 @@ from execution_handlers import app
 from execution_world import ExecutionWorld, make_worker, open_store, running_world
 from flaky_store import FlakyStore
 
+from coatcheck.core.costs import BUDGET, DEFAULT_WINDOW_S, Charge, window_of
 from coatcheck.core.errors import ErrorCategory
 from coatcheck.core.job import JobRecord
+from coatcheck.core.quotas import ALL, EACH
 from coatcheck.core.states import Status
 from coatcheck.observe.metrics import Metrics
 from coatcheck.testing.faults import FaultPoints
@@ -102,3 +104,24 @@ async def test_a_spend_that_cannot_be_stored_costs_the_attempt_its_lease(tmp_pat
 def test_the_declared_kinds_are_those_of_the_metric() -> None:
     policy = app.policies.of("spend")
     assert [policy.names_kind(kind) for kind in ("calls", "cost", "tokens")] == [True, True, False]
+
+
+@pytest.mark.parametrize("operation", [ALL, "spend-at-once"])
+async def test_a_job_that_outspends_its_tenant_s_budget_fails(tmp_path: Path, operation: str) -> None:
+    async with running_world(tmp_path, limits={(f"{BUDGET}calls", EACH, operation): 5.0}) as world:
+        assert await world.result(await world.submit("spend-at-once", 4)) == [1, 2, 3, 4]
+        job = await world.final(await world.submit("spend-at-once", 2))
+        assert job.error is not None
+        assert (job.error.category, job.error.code) == (ErrorCategory.LIMIT_EXCEEDED, "budget-exceeded")
+        where = "" if operation == ALL else " in 'spend-at-once'"
+        assert job.error.detail == (
+            f"The work has spent more of 'calls' than it may: its tenant's budget{where} of 5 is used up."
+        )
+
+
+async def test_what_a_succeeded_job_cost_is_measured(world: ExecutionWorld) -> None:
+    window = window_of(world.clock.now(), DEFAULT_WINDOW_S)
+    await world.result(await world.submit("spend", 1, charges=(Charge("calls", 7_000_000, window),)))
+    costs = partial(world.metrics.read, "cost_completed", operation="spend")
+    await wait_until_async(lambda: costs(kind="other") == 0.25, "the costs are counted")
+    assert costs(kind="calls") == 9

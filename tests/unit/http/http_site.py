@@ -60,7 +60,18 @@ def make_app() -> App:
     async def brief(request: dict[str, Any], job: Any) -> None:
         return None
 
+    @app.operation("priced", cost={"tokens": _tokens})
+    async def priced(request: dict[str, Any], job: Any) -> None:
+        return None
+
     return app
+
+
+def _tokens(request: dict[str, Any]) -> float:
+    if request["tokens"] == "raise":
+        raise RuntimeError("no price")
+    tokens: float = request["tokens"]
+    return tokens
 
 
 @dataclass

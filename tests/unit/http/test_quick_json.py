@@ -49,6 +49,14 @@ def test_every_text_is_read_or_refused_alike(text: bytes) -> None:
 
 
 @pytest.mark.parametrize(
+    "text",
+    [b"9" * 308, b"9" * 309, b"1" * 309, b'{"a": -' + b"9" * 310 + b"}", b"[1." + b"9" * 400 + b"]", b"9" * 5_000],
+)
+def test_huge_numbers_are_read_or_refused_alike(text: bytes) -> None:
+    assert _outcome(read_json, text) == _outcome(parse, text)
+
+
+@pytest.mark.parametrize(
     "text", [b"", b" ", b'{"a":1,"a":1}', b'{"a b":1,"ab":2, "a b":1}', b'{"a": 1, "b": [1.5, "x"]}']
 )
 def test_these_are_read_or_refused_alike(text: bytes) -> None:

@@ -111,6 +111,18 @@ async def test_what_is_not_accepted_takes_no_token_and_uses_up_no_key(site: Site
     assert len({answer.headers["location"] for answer in (first, second, third)}) == 3
 
 
+async def test_a_retry_with_its_key_finds_its_job_however_fast_the_tenant_was(site: Site) -> None:
+    site.limit({SUBMIT: 1})
+    lost = await site.submit(Idempotency_Key="k1")
+    for _ in range(3):
+        refused(await site.submit(), 429, "rate-limited")
+        found = await site.submit(Idempotency_Key="k1")
+        assert (found.status_code, found.headers["location"]) == (202, lost.headers["location"])
+        assert found.headers["idempotent-replayed"] == "true"
+        assert (await site.submit({"branch": "york"}, Idempotency_Key="k1")).status_code == 422
+        refused(await site.submit(Idempotency_Key="k2"), 429, "rate-limited")
+
+
 async def test_a_store_that_is_away_gives_the_token_back(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     site.limit({SUBMIT: 1})
 

@@ -86,6 +86,8 @@ async def test_it_lives_as_long_as_asked_for_and_no_longer(guarded: GuardedSite)
         ({}, limits.VIEW_TOKEN_S_DEFAULT),
         ({"lifetime_s": None}, limits.VIEW_TOKEN_S_DEFAULT),
         ({"lifetime_s": 10**9}, limits.VIEW_TOKEN_S_MAX),
+        ({"lifetime_s": 1e300}, limits.VIEW_TOKEN_S_MAX),
+        ({"lifetime_s": 60.0}, 60),
     ],
 )
 async def test_its_lifetime_is_capped(guarded: GuardedSite, body: Any, lifetime_s: int) -> None:

@@ -54,6 +54,10 @@ class Order(BaseModel):
     shelf: Shelf | None = None
 
 
+OF_OPERATORS = ("conflict", "job-not-failed")
+"""Codes that only routes of operators give, which the clients' document does not describe."""
+
+
 def make_app() -> App:
     app = App("bookshop")
 

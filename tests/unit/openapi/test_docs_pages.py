@@ -21,7 +21,7 @@ from coatcheck.http.services import HttpServices
 from coatcheck.observe.metrics import Metrics
 from coatcheck.settings import Settings
 
-from .bookshop import HOSTILE, make_app, make_settings
+from .bookshop import HOSTILE, OF_OPERATORS, guarded_settings, make_app, make_settings
 
 PAGES = [
     "/docs",
@@ -35,8 +35,8 @@ PAGES = [
 ]
 
 
-UNUSUAL = ("method-not-allowed", "unauthenticated", "forbidden", "identity-provider-unavailable", "conflict")
-"""Codes that no route of a service without authentication owns, and that of operators."""
+UNUSUAL = ("method-not-allowed", "unauthenticated", "forbidden", "identity-provider-unavailable", *OF_OPERATORS)
+"""Codes that no route of a service without authentication owns."""
 
 
 def client(settings: Settings | None = None, mount: str = "") -> httpx.AsyncClient:
@@ -49,7 +49,7 @@ def client(settings: Settings | None = None, mount: str = "") -> httpx.AsyncClie
         watch=SimpleNamespace(stop=lambda: None),
         store=SimpleNamespace(clock=None),
         fault_point=no_fault,
-        authentication=None,
+        authentication=SimpleNamespace(),
         views=None,
     )
     asgi = build_asgi(cast("HttpServices", services))
@@ -251,3 +251,13 @@ async def test_a_problem_page_says_what_it_means_what_to_do_and_where_it_comes(h
 def test_json_is_asked_for_by_name_and_weight(accept: str, is_json: bool) -> None:
     assert prefers_json([accept.encode()]) is is_json
     assert prefers_json([part.encode() for part in accept.split(",")]) is is_json
+
+
+async def test_with_authentication_the_pages_stay_open_and_commands_show_a_credential() -> None:
+    settings = guarded_settings()
+    async with client(settings) as http:
+        page = unescape(re.sub(r"<[^>]+>", "", (await http.get("/docs/operations/reports")).text))
+    assert "Authorization: Bearer …" in page
+    assert "/view-token" in page
+    async with client() as http:
+        assert "Authorization" not in (await http.get("/docs/operations/reports")).text

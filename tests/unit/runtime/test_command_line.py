@@ -18,6 +18,7 @@ COMMANDS = (
     *("dead-letters list", "dead-letters show", "dead-letters redrive", "dead-letters redrive-many"),
     *("db status", "db upgrade", "db copy", "config", "version", "audit"),
     *("tenants add", "tenants list", "tenants show", "tenants set", "tenants pause", "tenants resume"),
+    *("tenants revoke", "tenants restore"),
     *("keys create", "keys list", "keys revoke", "keys rotate", "limits list", "limits set", "limits clear"),
     *("operations list", "operations pause", "operations resume", "operations drain"),
 )

@@ -55,6 +55,12 @@ def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     return shell
 
 
+def test_what_a_tenant_costs(shell: Shell) -> None:
+    assert shell.json("tenants", "spending", "acme") == {"spending": []}
+    assert shell.run("tenants", "spending", "acme") == ""
+    assert "at most 10,000" in shell.run("limits", "set", "budget:tokens", "10000", "--tenant", "acme")
+
+
 def test_tenants(shell: Shell) -> None:
     assert shell.json("tenants", "add", "acme", "--weight", "2")["weight"] == 2.0
     shell.run("tenants", "add", "zenith")
@@ -66,7 +72,7 @@ def test_tenants(shell: Shell) -> None:
     assert [one["name"] for one in shell.json("tenants", "list", "--after", "acme")["tenants"]] == ["zenith"]
     lines = shell.run("tenants", "list").splitlines()
     assert [line.split("\t")[:4] for line in lines] == [["acme", "0.5", "no", "-"], ["zenith", "1", "no", "-"]]
-    assert "weight              0.5" in shell.run("tenants", "show", "acme")
+    assert "weight                   0.5" in shell.run("tenants", "show", "acme")
     assert shell.actions() == ["tenant.set"] * 3 + ["tenant.add"] * 2
 
 

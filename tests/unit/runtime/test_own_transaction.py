@@ -153,7 +153,7 @@ async def test_handing_in_is_one_insert_and_nothing_else(place: Place) -> None:
     async with connection.transaction():
         await place.service.submit("orders", WORK, connection=connection, idempotency_key="first")
         locks = await connection.fetch(
-            "SELECT relation::regclass::text, mode FROM pg_locks WHERE locktype = 'relation'"
+            "SELECT relation::regclass::text, mode FROM pg_locks WHERE locktype = 'relation' AND pid = pg_backend_pid()"
         )
     await connection.close()
     (insert,) = [query for query in seen if "pg_locks" not in query and not query.startswith(("BEGIN", "COMMIT"))]

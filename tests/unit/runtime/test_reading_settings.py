@@ -156,3 +156,28 @@ def test_every_setting_is_described() -> None:
 def test_every_default_holds() -> None:
     defaults = {row.name: row.default for row in describe_settings() if row.default is not None}
     assert Settings(**defaults) == Settings()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("limits_store", "http://valkey"),
+        ("limits_store", "redis://"),
+        ("limits_store", "unix://"),
+        ("tenant_submit_rate", "-1"),
+        ("tenant_read_burst", "many"),
+        ("queue_depth_max", "-1"),
+    ],
+)
+def test_limits_that_cannot_hold(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+    monkeypatch.setenv(f"COATCHECK_{name.upper()}", value)
+    with pytest.raises(SettingsError, match=f"COATCHECK_{name.upper()} is"):
+        Settings()
+
+
+def test_the_password_of_limits_store_is_not_shown() -> None:
+    settings = Settings(limits_store="rediss://:open-sesame@valkey.internal:6379/0")
+    assert "open-sesame" not in f"{settings!r} {settings.limits_store}"
+    with pytest.raises(SettingsError) as caught:
+        Settings(limits_store="http://:open-sesame@valkey")
+    assert "open-sesame" not in str(caught.value)

@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx
 import pytest
+from pydantic import SecretStr
 from starlette.applications import Starlette
 from starlette.routing import Mount
 from tiny_shop import Order, app
@@ -214,6 +215,36 @@ async def test_submit_is_the_same_acceptance(settings: Settings) -> None:
             await service.submit("orders", {"name": "Emma"})
         assert invalid.value.code == "invalid-request"
         assert b"coatcheck_commit_seconds" in service.render_metrics()[0]
+
+
+async def test_submit_obeys_the_same_limits(settings: Settings) -> None:
+    service = Service(app, changed(settings, roles=("api",), tenant_submit_rate=0.001))
+    async with service.lifespan():
+        first = await service.submit("orders", {"title": "Emma"}, idempotency_key="k", tenant="acme")
+        with pytest.raises(Refused) as refused:
+            await service.submit("orders", {"title": "Emma"}, tenant="acme")
+        assert refused.value.code == "rate-limited"
+        assert int(dict(refused.value.headers)["Retry-After"]) > 900
+        other = await service.submit("orders", {"title": "Emma"}, idempotency_key="k", tenant="other")
+        assert first.id != other.id
+
+
+async def test_without_the_client_of_limits_store_it_does_not_start(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = SecretStr("redis://:open-sesame@127.0.0.1:1/0")
+    monkeypatch.delitem(sys.modules, "coatcheck.admission.valkey", raising=False)
+    monkeypatch.setitem(sys.modules, "redis.asyncio", None)
+    with pytest.raises(StartRefused, match=r"coatcheck\[valkey\]"):
+        Service(app, changed(settings, roles=("api",), limits_store=url))
+
+
+async def test_a_limits_store_that_is_away_keeps_nothing_from_starting(settings: Settings) -> None:
+    url = SecretStr("redis://:open-sesame@127.0.0.1:1/0")
+    service = Service(app, changed(settings, roles=("api",), limits_store=url, tenant_submit_rate=1))
+    async with service.lifespan():
+        await service.submit("orders", {"title": "Emma"}, tenant="acme")
+        assert b"coatcheck_shared_limits_away 1.0" in service.render_metrics()[0]
 
 
 async def test_mounted_without_lifespan_it_starts_at_the_first_request(settings: Settings) -> None:

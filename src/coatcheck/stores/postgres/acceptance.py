@@ -1,9 +1,10 @@
 """Accepting jobs: the keys are reserved and everything is written by one statement, all jobs of a batch together."""
 
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from coatcheck.core import events, limits
+from coatcheck.core.costs import OverBudget, Purses
 from coatcheck.core.events import EventType
 from coatcheck.core.job import JobRecord
 from coatcheck.core.quotas import Places
@@ -19,6 +20,7 @@ from coatcheck.store.records import (
     WakeUpKind,
 )
 from coatcheck.stores.postgres.connection import is_conflict, is_unavailable, unavailable
+from coatcheck.stores.postgres.costs import charge, read_purses
 from coatcheck.stores.postgres.facet import Facet
 from coatcheck.stores.postgres.reading import job_or_tombstone
 from coatcheck.stores.postgres.rows import Row, columns, new_job, submission_values
@@ -32,13 +34,26 @@ Earlier: TypeAlias = Replayed | KeyConflict | KeyOfExpiredJob
 """What a key that is known stands for."""
 
 
+class _Room(NamedTuple):
+    """What is taken of what is limited: places in queues, and budgets."""
+
+    places: Places
+    purses: Purses
+
+
 class Acceptances(Facet):
     """The engine's AcceptanceStore."""
 
     async def accept_job(self, submission: Submission) -> Disposition:
-        if submission.limits:
+        if submission.limits or submission.charges:
             return await self._limited_intake.run(accept_counted, submission)
         return await self._intake.run(accept, submission)
+
+    async def find_earlier(self, submission: Submission) -> Disposition | None:
+        if submission.key is None:
+            return None
+        found = await self._transactions.run(lambda transaction: find_earlier(transaction, [submission]))
+        return found.get(submission.job_id)
 
 
 async def accept(transaction: Transaction, submissions: Sequence[Submission]) -> Sequence[Disposition | Exception]:
@@ -77,35 +92,50 @@ async def accept_limited(
 ) -> Sequence[Disposition | Exception]:
     """The same, for a caller that may have taken from the inbox what it hands in: what is left there came later."""
     scopes = {limit.scope_of(submission.tenant) for submission in submissions for limit in submission.limits}
-    if not scopes:
+    charged = {submission.tenant for submission in submissions if submission.charges}
+    if not scopes and not charged:
         return await accept(transaction, submissions)
-    await transaction.rows("hold_tenants", _QUEUE_LOCK, sorted({tenant for tenant, _ in scopes}))
-    counts = await transaction.rows("count_queued", *columns(sorted(scopes), 2), counts_inbox)
+    await transaction.rows("hold_tenants", _QUEUE_LOCK, sorted({*charged, *(tenant for tenant, _ in scopes)}))
+    counts = await transaction.rows("count_queued", *columns(sorted(scopes), 2), counts_inbox) if scopes else ()
     places = Places({(tenant, operation): count for tenant, operation, count in counts})
+    room = _Room(places, await read_purses(transaction, submissions))
     answers: dict[str, Disposition | Exception] = {}
     # A key that comes twice is known the second time.
     for part in _first_of_each_key(submissions):
-        answers |= await _accept_within(transaction, part, places)
+        answers |= await _accept_within(transaction, part, room)
     return [answers[submission.job_id] for submission in submissions]
 
 
 async def _accept_within(
-    transaction: Transaction, submissions: Sequence[Submission], places: Places
+    transaction: Transaction, submissions: Sequence[Submission], room: _Room
 ) -> dict[str, Disposition | Exception]:
-    """What is known needs no place; of the rest, what finds one is accepted."""
+    """What is known needs no place and is not charged; of the rest, what finds one and can be paid is accepted."""
     answers: dict[str, Disposition | Exception] = dict(await find_earlier(transaction, submissions))
     entering = []
     for submission in [submission for submission in submissions if submission.job_id not in answers]:
-        limit = places.met(submission.tenant, submission.limits)
-        if limit is None:
-            places.take(submission.tenant, submission.limits)
+        refusal = _enter(room, submission)
+        if refusal is None:
             entering.append(submission)
         else:
-            answers[submission.job_id] = QueueFull(limit, places.taken(limit.scope_of(submission.tenant)))
+            answers[submission.job_id] = refusal
     if entering:
         accepted = await accept(transaction, entering)
         answers |= {submission.job_id: answer for submission, answer in zip(entering, accepted, strict=True)}
+        await charge(transaction, [one for one in entering if isinstance(answers[one.job_id], Accepted)])
     return answers
+
+
+def _enter(room: _Room, submission: Submission) -> QueueFull | OverBudget | None:
+    """Take a place in the queue and what is charged out of the budgets, or say what does not allow it."""
+    (places, purses), tenant = room, submission.tenant
+    limit = places.met(tenant, submission.limits)
+    if limit is not None:
+        return QueueFull(limit, places.taken(limit.scope_of(tenant)))
+    over = purses.exceeded(tenant, submission.charges)
+    if over is None:
+        places.take(tenant, submission.limits)
+        purses.take(tenant, submission.charges)
+    return over
 
 
 async def _accept_round(

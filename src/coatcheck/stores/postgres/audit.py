@@ -11,6 +11,6 @@ async def write_audit(transaction: Transaction, entry: AuditEntry | None) -> Non
     """Note who did what, where it was an operator."""
     if entry is None:
         return
-    details = msgspec.json.encode(entry.details).decode()
+    details = msgspec.json.encode(dict(entry.details)).decode()
     named = (plain(entry.actor), plain(entry.origin), entry.action, plain(entry.target), entry.tenant)
     await transaction.run("insert_audit", entry.at, *named, details)

@@ -3,6 +3,9 @@
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
+import msgspec
+
+from coatcheck.core.costs import OverBudget, units_of
 from coatcheck.core.errors import ErrorCategory, ErrorInfo
 from coatcheck.core.events import EventType
 from coatcheck.core.job import InstantMs
@@ -22,15 +25,23 @@ from coatcheck.store.records import (
 from coatcheck.stores.postgres.acceptance import Earlier, accept_limited, answer_known, find_earlier
 from coatcheck.stores.postgres.callers import run_on
 from coatcheck.stores.postgres.facet import Facet
-from coatcheck.stores.postgres.rows import Moving, Place, Row, columns, fixed_of, new_job, submission_values
+from coatcheck.stores.postgres.rows import Moving, Place, Row, columns, fixed_of, inbox_values, new_job
 from coatcheck.stores.postgres.settling import Ending, Endings
 from coatcheck.stores.postgres.statements import sql
 from coatcheck.stores.postgres.transaction import Transaction
 
 PAYLOAD_BYTES_AT_ONCE = 8 * 1024 * 1024
 _REFUSED_COLUMNS = 12
+_COSTS: msgspec.json.Decoder[list[tuple[str, int]]] = msgspec.json.Decoder(list[tuple[str, int]])
 
-Refusal: TypeAlias = tuple[Submission, Earlier | QueueFull]
+_TAKEN_COLUMNS = 17
+
+
+class TenantRevoked(msgspec.Struct, frozen=True):
+    """The tenant gets no new work any more."""
+
+
+Refusal: TypeAlias = tuple[Submission, Earlier | QueueFull | OverBudget | TenantRevoked]
 """A job that was handed in, and what its key stands for instead, or the limit it met."""
 
 
@@ -42,7 +53,7 @@ class Inbox(Facet):
             earlier = await self._transactions.run(lambda transaction: _find_earlier(transaction, submission))
             if earlier is not None:
                 return earlier
-        await run_on(connection, sql("hand_in"), submission_values(submission))
+        await run_on(connection, sql("hand_in"), inbox_values(submission))
         return Accepted(new_job(submission))
 
     async def promote_inbox(self, policies: Policies, terms: Terms, now: InstantMs, limit: int) -> int:
@@ -73,11 +84,11 @@ async def promote_rows(
     """Accept what this transaction has just taken out of the inbox, as if it came over HTTP now."""
     # The oldest first: among jobs with one key it is to be the one that has it.
     new = sorted((row for row in rows if not row[-1]), key=lambda row: str(row[0]))
-    submissions = [_submission(row[:-1], terms) for row in new]
-    if not submissions:
+    if not new:
         return
-    refused: list[Refusal] = []
-    answers = await accept_limited(transaction, submissions, counts_inbox=False)
+    refused: list[Refusal] = [(_submission(row, terms), TenantRevoked()) for row in new if row[-2]]
+    submissions = [_submission(row, terms) for row in new if not row[-2]]
+    answers = await accept_limited(transaction, submissions, counts_inbox=False) if submissions else ()
     for submission, answer in zip(submissions, answers, strict=True):
         if isinstance(answer, Exception):
             raise answer
@@ -115,12 +126,18 @@ async def _refuse(transaction: Transaction, refused: Sequence[Refusal], policies
     await endings.write()
 
 
-def _error(answer: Earlier | QueueFull) -> ErrorInfo:
-    category = ErrorCategory.INVALID_INPUT
+def _error(answer: Earlier | QueueFull | OverBudget | TenantRevoked) -> ErrorInfo:
+    category, code = ErrorCategory.INVALID_INPUT, None
     match answer:
         case QueueFull(limit, queued):
             category, code = ErrorCategory.LIMIT_EXCEEDED, "too-many-queued"
             detail = f"When this work was to be queued, {queued} jobs were, and no more than {limit.value:g} may be."
+        case OverBudget(charge):
+            category, code = ErrorCategory.LIMIT_EXCEEDED, "budget-exceeded"
+            cost, left = units_of(charge.units), units_of(answer.left)
+            detail = f"When this work was to be queued, {left} {charge.kind} of its budget were left; it costs {cost}."
+        case TenantRevoked():
+            category, code, detail = ErrorCategory.TENANT_REVOKED, None, "The tenant was revoked before it was queued."
         case Replayed(job):
             code, detail = "idempotency-key-replayed", f"The same work was accepted under this key as {job.id}."
         case KeyConflict(job_id):
@@ -133,8 +150,8 @@ def _error(answer: Earlier | QueueFull) -> ErrorInfo:
 def _submission(row: Row, terms: Terms) -> Submission:
     (
         job_id, tenant, operation, operation_version, priority, max_attempts, created_at, available_at, deadline_at,
-        correlation_id, traceparent, payload, key, algorithm, fingerprint, key_expires_at,
-    ) = row  # fmt: skip
+        correlation_id, traceparent, payload, key, algorithm, fingerprint, key_expires_at, costs,
+    ) = row[:_TAKEN_COLUMNS]  # fmt: skip
     return Submission(
         job_id=job_id,
         tenant=tenant,
@@ -150,6 +167,7 @@ def _submission(row: Row, terms: Terms) -> Submission:
         traceparent=traceparent,
         key=None if key is None else IdempotencyKey(key, algorithm, fingerprint, key_expires_at),
         limits=terms.queued(tenant, operation),
+        charges=() if costs is None else terms.charges(tenant, operation, _COSTS.decode(costs), created_at),
     )
 
 

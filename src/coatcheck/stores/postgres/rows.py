@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
+import msgspec
+
 from coatcheck.core.errors import ErrorCategory, ErrorInfo
 from coatcheck.core.job import AttemptRecord, JobRecord, Progress, ResultInfo
 from coatcheck.core.starts import Turn
@@ -156,7 +158,7 @@ def new_job(submission: Submission) -> JobRecord:
 
 
 def submission_values(submission: Submission) -> Row:
-    """A submission in the columns of the inbox, which are those of accept as well."""
+    """A submission in the columns that accept and the inbox have in common."""
     key = submission.key
     return (
         submission.job_id,
@@ -176,6 +178,12 @@ def submission_values(submission: Submission) -> Row:
         None if key is None else key.fingerprint,
         None if key is None else key.expires_at,
     )
+
+
+def inbox_values(submission: Submission) -> Row:
+    """A submission in the columns of the inbox."""
+    costs = [(charge.kind, charge.units) for charge in submission.charges]
+    return *submission_values(submission), msgspec.json.encode(costs).decode() if costs else None
 
 
 def job_from_row(row: Row) -> JobRecord:

@@ -11,6 +11,7 @@ from coatcheck.core.outcome import NEVER_STARTED, OVERDUE, Finish, Outcome, Requ
 from coatcheck.core.policy import Policy
 from coatcheck.core.states import Status
 from coatcheck.store.records import WakeUpKind
+from coatcheck.stores.postgres.costs import give_back
 from coatcheck.stores.postgres.queue import put_waiting
 from coatcheck.stores.postgres.rows import (
     EndedLease,
@@ -68,6 +69,7 @@ class Endings:
         self._results: list[Row] = []
         self._waiting: list[tuple[Place, Moving, InstantMs]] = []
         self._told: list[tuple[EventType, JobRecord]] = []
+        self._refunded: list[str] = []
 
     def settle_lease(self, lease: EndedLease, fixed: Fixed, settling: Settling, now: InstantMs) -> JobRecord:
         """Decide what follows from the end of an attempt whose lease row this transaction has just deleted."""
@@ -113,6 +115,8 @@ class Endings:
             own_expiry = result_expires_at if result_expires_at != expires_at else None
             self._results.append(_result_row(place.job_id, ending.result, own_expiry))
             self._transaction.fault_point("result-stored-before-commit")
+        if ending.moving.started_at is None and ending.policy.cost:
+            self._refunded.append(place.job_id)
         if ending.is_dead_letter:
             self._transaction.fault_point("dead-lettered")
         job = job_from_parts(
@@ -140,6 +144,7 @@ class Endings:
                 *columns(self._attempts, _ATTEMPT_COLUMNS),
                 *columns(self._results, _RESULT_COLUMNS),
             )
+        await give_back(self._transaction, self._refunded)
         await put_waiting(self._transaction, self._waiting)
         await self._transaction.tell(self._told)
 

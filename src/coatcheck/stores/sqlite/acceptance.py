@@ -1,9 +1,11 @@
 """Accepting jobs: the keys are looked up and everything is written in one commit, all jobs of a batch together."""
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
+from coatcheck.core.costs import OverBudget, Purses
 from coatcheck.core.events import EventType
 from coatcheck.core.job import InstantMs, JobRecord
 from coatcheck.core.quotas import Places
@@ -17,8 +19,11 @@ from coatcheck.store.records import (
     Replayed,
     Submission,
 )
+from coatcheck.stores.sqlite.costs import charge, read_purses
 from coatcheck.stores.sqlite.facet import Facet
 from coatcheck.stores.sqlite.queue import put_waiting
+from coatcheck.stores.sqlite.readers import Snapshot
+from coatcheck.stores.sqlite.reading import find
 from coatcheck.stores.sqlite.rows import Moving, Place, Row
 from coatcheck.stores.sqlite.transaction import Transaction
 
@@ -28,32 +33,43 @@ _JOB_IDS: msgspec.json.Decoder[list[str]] = msgspec.json.Decoder(list[str])
 _COUNTS: msgspec.json.Decoder[list[tuple[str, str, int]]] = msgspec.json.Decoder(list[tuple[str, str, int]])
 
 
+class _Room(NamedTuple):
+    """What is taken of what is limited: places in queues, and budgets."""
+
+    places: Places
+    purses: Purses
+
+
 class Acceptances(Facet):
     """The engine's AcceptanceStore."""
 
     async def accept_job(self, submission: Submission) -> Disposition:
         return await self._writer.run_bulk(accept, submission)
 
+    async def find_earlier(self, submission: Submission) -> Disposition | None:
+        if submission.key is None:
+            return None
+        return self._readers.here(lambda snapshot: _find_earlier(snapshot, submission))
+
 
 def accept(transaction: Transaction, submissions: Sequence[Submission]) -> Sequence[Disposition]:
     """Write the new jobs, in their order as far as there is room; for those whose key is known, find the jobs the
     keys stand for."""
     reserved = _reserve_keys(transaction, submissions)
-    places = _count_queued(transaction, submissions)
+    room = _Room(_count_queued(transaction, submissions), read_purses(transaction, submissions))
     answers: dict[str, Disposition] = {}
     new = []
     for submission in submissions:
         if submission.key is None or submission.job_id in reserved:
-            full = _take_place(places, submission)
-            if full is None:
+            refusal = _enter(room, submission)
+            if refusal is None:
                 new.append(submission)
             else:
-                answers[submission.job_id] = full
+                answers[submission.job_id] = refusal
     _free_keys(transaction, [submission for submission in submissions if submission.job_id in answers])
     answers |= {job.id: Accepted(job) for job in _insert_new(transaction, new)}
     return [
-        answers.get(submission.job_id) or _accept_known_key(transaction, submission, places)
-        for submission in submissions
+        answers.get(submission.job_id) or _accept_known_key(transaction, submission, room) for submission in submissions
     ]
 
 
@@ -97,14 +113,17 @@ def _count_queued(transaction: Transaction, submissions: Sequence[Submission]) -
     return Places({(tenant, operation): count for tenant, operation, count in rows})
 
 
-def _take_place(places: Places, submission: Submission) -> QueueFull | None:
-    """Take a place in the queue, or say why there is none."""
-    tenant = submission.tenant
+def _enter(room: _Room, submission: Submission) -> QueueFull | OverBudget | None:
+    """Take a place in the queue and what is charged out of the budgets, or say what does not allow it."""
+    (places, purses), tenant = room, submission.tenant
     limit = places.met(tenant, submission.limits)
     if limit is not None:
         return QueueFull(limit, places.taken(limit.scope_of(tenant)))
-    places.take(tenant, submission.limits)
-    return None
+    over = purses.exceeded(tenant, submission.charges)
+    if over is None:
+        places.take(tenant, submission.limits)
+        purses.take(tenant, submission.charges)
+    return over
 
 
 def _insert_new(transaction: Transaction, submissions: Sequence[Submission]) -> Sequence[JobRecord]:
@@ -114,25 +133,26 @@ def _insert_new(transaction: Transaction, submissions: Sequence[Submission]) -> 
     keys_end = {submission.job_id: submission.key.expires_at for submission in submissions if submission.key}
     insert_jobs(transaction, jobs, keys_end)
     transaction.run_many("insert_payload", [(submission.job_id, submission.payload) for submission in submissions])
+    charge(transaction, submissions)
     return jobs
 
 
-def _accept_known_key(transaction: Transaction, submission: Submission, places: Places) -> Disposition:
+def _accept_known_key(transaction: Transaction, submission: Submission, room: _Room) -> Disposition:
     earlier = _find_earlier(transaction, submission)
     if earlier is not None:
         return earlier
-    full = _take_place(places, submission)
-    if full is not None:
-        return full
+    refusal = _enter(room, submission)
+    if refusal is not None:
+        return refusal
     transaction.run_many("put_key", [_key_row(submission)])
     return Accepted(_insert_new(transaction, [submission])[0])
 
 
-def _find_earlier(transaction: Transaction, submission: Submission) -> Disposition | None:
+def _find_earlier(source: Transaction | Snapshot, submission: Submission) -> Disposition | None:
     """What the key stands for, or None where its window is over, or it was reserved for a neighbour that is refused."""
     key = submission.key
     assert key is not None, "only a key can be known"
-    row = transaction.row("find_key", tenant=submission.tenant, operation=submission.operation, key=key.key)
+    row = source.row("find_key", tenant=submission.tenant, operation=submission.operation, key=key.key)
     if row is None:
         return None
     algorithm, fingerprint, job_id, expires_at = row
@@ -140,10 +160,8 @@ def _find_earlier(transaction: Transaction, submission: Submission) -> Dispositi
         return None
     if (algorithm, fingerprint) != (key.algorithm, key.fingerprint):
         return KeyConflict(job_id)
-    job = transaction.job(job_id, submission.created_at)
-    if job is None or (job.expires_at is not None and job.expires_at <= submission.created_at):
-        return KeyOfExpiredJob(job_id)
-    return Replayed(job)
+    job = find(source, submission.tenant, job_id, submission.created_at)
+    return Replayed(job) if isinstance(job, JobRecord) else KeyOfExpiredJob(job_id)
 
 
 def _new_job(submission: Submission) -> JobRecord:

@@ -18,5 +18,5 @@ def write_audit(transaction: Transaction, entry: AuditEntry | None) -> None:
         action=entry.action,
         target=entry.target,
         tenant=entry.tenant,
-        details=msgspec.json.encode(entry.details).decode(),
+        details=msgspec.json.encode(dict(entry.details)).decode(),
     )

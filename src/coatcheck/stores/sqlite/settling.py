@@ -15,7 +15,7 @@ from coatcheck.core.outcome import NEVER_STARTED, OVERDUE, Finish, Outcome, Requ
 from coatcheck.core.policy import Policy
 from coatcheck.core.states import Status
 from coatcheck.store.records import WakeUpKind
-from coatcheck.stores.sqlite.costs import ran_before_ms
+from coatcheck.stores.sqlite.costs import give_back, ran_before_ms
 from coatcheck.stores.sqlite.queue import put_waiting
 from coatcheck.stores.sqlite.rows import EndedLease, Fixed, Moving, Place, Row, error_values, job_from_parts
 from coatcheck.stores.sqlite.transaction import Transaction
@@ -39,6 +39,11 @@ class Ending(NamedTuple):
     is_dead_letter: bool = False
     is_cancel_requested: bool = False
     cancel_reason: str | None = None
+
+    @property
+    def is_to_be_given_back(self) -> bool:
+        """Whether its tenant gets back what it may have been charged: the job never started."""
+        return self.moving.started_at is None and bool(self.policy.cost)
 
 
 class Ended(NamedTuple):
@@ -80,6 +85,7 @@ def end_jobs(transaction: Transaction, jobs_ended: Sequence[Ended]) -> list[JobR
     rows = [_job_row(ended, *expiry) for ended, expiry in zip(jobs_ended, expiries, strict=True)]
     transaction.run_many("finish_jobs", rows)
     _insert_results(transaction, jobs_ended, expiries)
+    give_back(transaction, [ended.place for ended in jobs_ended if ended.ending.is_to_be_given_back])
     deadlines = [(ended.fixed.deadline_at, ended.place.job_id) for ended in jobs_ended if ended.fixed.deadline_at]
     transaction.run_many("delete_deadlines", deadlines)
     if any(ended.ending.is_dead_letter for ended in jobs_ended):

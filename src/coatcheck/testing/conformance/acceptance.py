@@ -62,6 +62,21 @@ class TestAcceptance(Suite):
         assert disposition == Accepted(expected)
         assert await world.find(submission.job_id) == expected
 
+    async def test_what_a_key_stands_for_is_found_without_writing_anything(self, world: World) -> None:
+        store = world.store
+        assert await store.find_earlier(world.submission()) is None
+        assert await store.find_earlier(world.submission(key=key_of(world, "k"))) is None
+        job = await world.accept(key=key_of(world, "k"))
+        again = world.submission(key=key_of(world, "k"))
+        assert await store.find_earlier(again) == Replayed(job)
+        other = world.submission(key=key_of(world, "k", fingerprint=_OTHER_BODY))
+        assert await store.find_earlier(other) == KeyConflict(job.id)
+        assert await store.find_earlier(world.submission(tenant="stranger", key=key_of(world, "k"))) is None
+        assert await store.find_earlier(world.submission(key=key_of(world, "new"))) is None
+        assert await _count(world) == 1
+        world.clock.advance(DAY_S)
+        assert await store.find_earlier(world.submission(key=key_of(world, "k"))) is None
+
     async def test_start_and_deadline_are_kept(self, world: World) -> None:
         job = await world.accept(delay_s=90, deadline_at=world.now + 120_000)
         assert job.status is Status.QUEUED

@@ -2,6 +2,7 @@
 
 import pytest
 
+from coatcheck.core.errors import ErrorCategory
 from coatcheck.core.policy import Policies
 from coatcheck.core.states import Status
 from coatcheck.core.tenancy import Revocation
@@ -9,6 +10,7 @@ from coatcheck.store.controls import AddKey, AddTenant, ApiKey, AuditEntry, Rest
 from coatcheck.store.operating import TenantWork
 from coatcheck.store.records import RedriveRefusal, Redriving, Tombstone
 from coatcheck.store.revoking import KNOWN_EVERYWHERE_MS, REASON, RevocationStep
+from coatcheck.testing.conformance.inbox import Inbox, InboxSuite
 from coatcheck.testing.conformance.world import (
     DONE,
     OPERATION,
@@ -79,6 +81,7 @@ class TestRevoking(Suite):
             assert found == Tombstone(job.id, OPERATION, world.now)
             assert await world.store.read_result(TENANT, job.id, world.now) is None
         assert await world.find(other.id, OTHER_TENANT) == other
+        assert await world.store.find_job(OTHER_TENANT, job.id, world.now) is None
 
     @pytest.mark.parametrize("policy", ENDING)
     async def test_many_jobs_take_bounded_steps_to_the_end(self, world: World, policy: Revocation) -> None:
@@ -200,6 +203,25 @@ class TestRevoking(Suite):
         await revoke(world, Revocation.CANCEL)
         assert await step(world) == RevocationStep()
         assert await world.find(claim.job.id) == asked
+
+
+class TestRevokedInbox(InboxSuite):
+    """What was handed in within a caller's transaction, and is not in the queue when the tenant is revoked."""
+
+    @pytest.mark.parametrize("policy", list(Revocation))
+    async def test_it_ends_failed_and_says_why(self, world: World, inbox: Inbox, policy: Revocation) -> None:
+        job = await inbox.commit(key=key_of(world))
+        other = await inbox.commit(tenant=OTHER_TENANT)
+        await revoke(world, policy)
+        world.clock.advance(SOON_S)
+        assert not (await step(world)).is_done
+        assert await inbox.promote() == 2
+        ended = await world.find(job.id)
+        assert ended.error is not None
+        assert (ended.status, ended.error.category) == (Status.FAILED, ErrorCategory.TENANT_REVOKED)
+        assert [claim.job.id for claim in await world.claim(slots=5)] == [other.id]
+        assert (await step(world)).erased == (policy is Revocation.ERASE)
+        assert (await step(world)).is_done
 
 
 class TestQuarantine(Suite):

@@ -54,6 +54,7 @@ async def verbs(store: PostgresStore) -> dict[str, Callable[[], Awaitable[object
     job_id, lease, now = running.job.id, running.lease, clock.now()
     return {
         "accept_job": lambda: store.accept_job(submission()),
+        "find_earlier": lambda: store.find_earlier(submission(key=IdempotencyKey("k", "a", "f", now + 1_000))),
         "claim_ready": lambda: claim(store),
         "extend_leases": lambda: store.extend_leases([Beat(lease)], now),
         "finish_attempt": lambda: store.finish_attempt(finishing(running), now),

@@ -6,12 +6,14 @@ from typing import Any
 
 import asyncpg
 import pytest
+from msgspec import structs
 
-from coatcheck.core.terms import ANY_TERMS
-from coatcheck.store.records import Beat, IdempotencyKey
+from coatcheck.core.quotas import ALL, EACH, Limit, LimitBook, LimitName
+from coatcheck.core.terms import ANY_TERMS, Terms
+from coatcheck.store.records import Beat, ClaimRequest, IdempotencyKey
 from coatcheck.stores.postgres.store import PostgresStore
 from harness.postgres_server import shared_server
-from harness.postgres_work import POLICIES, TENANT, accept, claim, clock, finishing, opened, submission
+from harness.postgres_work import OPERATION, POLICIES, TENANT, accept, claim, clock, finishing, opened, submission
 
 FRAME = 2
 """BEGIN and COMMIT."""
@@ -88,6 +90,22 @@ async def test_a_batch_of_endings_is_two_and_of_heartbeats_one(store: PostgresSt
     assert meter.take() == FRAME + 1
     await asyncio.gather(*(store.finish_attempt(finishing(item), clock.now()) for item in claims))
     assert meter.take() == FRAME + 2
+
+
+async def test_limits_cost_round_trips_only_where_they_hold(store: PostgresStore, meter: Meter) -> None:
+    limit = Limit((LimitName.QUEUED, EACH, ALL), 100)
+    batch = [submission(limits=(limit,)) for _ in range(30)]
+    await store.accept_job(batch.pop())
+    meter.take()
+    await asyncio.gather(*map(store.accept_job, batch))
+    assert meter.take() == FRAME + 3
+    terms = Terms(book=LimitBook({(LimitName.RUNNING, EACH, ALL): 3}))
+    request = ClaimRequest("w", 2, {OPERATION: 2}, POLICIES.by_operation, terms)
+    claims = (await store.claim_ready(request, clock.now())).claims
+    assert len(claims) == 2
+    assert meter.take() == FRAME + 3 + 2 + 1
+    await store.finish_attempt(structs.replace(finishing(claims[0]), is_limited=True), clock.now())
+    assert meter.take() == FRAME + 2 + 1
 
 
 async def test_reads_that_meet_are_one(store: PostgresStore, meter: Meter) -> None:

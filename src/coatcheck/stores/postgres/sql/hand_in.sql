@@ -1,5 +1,5 @@
 INSERT INTO coatcheck.inbox (
     job_id, tenant, operation, operation_version, priority, max_attempts, created_at, available_at, deadline_at,
-    correlation_id, traceparent, payload, key, algorithm, fingerprint, key_expires_at
+    correlation_id, traceparent, payload, key, algorithm, fingerprint, key_expires_at, costs
 )
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)

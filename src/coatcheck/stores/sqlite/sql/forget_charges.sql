@@ -1,0 +1,1 @@
+UPDATE job_cost SET charged = 0 WHERE job_id = :job_id

@@ -1,0 +1,1 @@
+SELECT kind, charged, spent FROM job_cost WHERE job_id = :job_id ORDER BY kind
