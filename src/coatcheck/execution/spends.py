@@ -85,7 +85,8 @@ class Spends:
 
     def _spending(self, attempt: HeldAttempt, ask: SpendAsk) -> Spending:
         window = self._parts.directory.current_terms().window(ask.kind, self._parts.clock.now())
-        return Spending(attempt.lease, attempt.spends, ask.kind, millionths(ask.units), window)
+        whose = (attempt.job.tenant, attempt.job.operation)
+        return Spending(attempt.lease, attempt.spends, ask.kind, millionths(ask.units), window, whose)
 
     def _left(self, attempt: HeldAttempt, kind: str, totals: SpendTotals) -> Millionths | ErrorInfo | None:
         caps = self._parts.directory.current_terms().caps(kind, attempt.job.tenant, attempt.job.operation)

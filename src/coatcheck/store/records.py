@@ -172,13 +172,17 @@ class BeatAnswer(StrEnum):
 
 class Spending(Struct, frozen=True):
     """Units of a kind that an attempt spends, counted in its tenant's `window` as well. `number` rises with every
-    spend of the attempt: a repeat of one that may have been stored has its number, and is counted once."""
+    spend of the attempt: a repeat of one that may have been stored has its number, and is counted once.
+
+    `whose`: the job's tenant and operation, for the order in which an engine takes its locks. The lease decides.
+    """
 
     lease: Lease
     number: int
     kind: str
     units: Millionths
     window: Window
+    whose: tuple[str, str] = ("", "")
 
 
 class Finishing(Struct, frozen=True):

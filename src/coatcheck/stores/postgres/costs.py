@@ -16,7 +16,7 @@ class Costs(Facet):
     """The engine's CostStore, and the part of its ClaimStore that counts costs."""
 
     async def spend(self, spending: Spending) -> SpendTotals:
-        totals = await self._work.run(spend_all, spending)
+        totals = await self._spends.run(spend_all, spending)
         if totals is None:
             raise LeaseLost(spending.lease.job_id)
         return totals
@@ -64,13 +64,22 @@ async def give_back(transaction: Transaction, job_ids: Sequence[str]) -> None:
 
 
 async def spend_all(transaction: Transaction, spendings: Sequence[Spending]) -> Sequence[SpendTotals | None]:
-    """Count what attempts spend; what stands is read under the same lease. None where the lease is lost."""
-    answers: list[SpendTotals | None] = []
-    for spending in spendings:
+    """Count what attempts spend; what stands is read under the same lease. None where the lease is lost.
+
+    In one order of rows: two processes that count for the same tenants never wait for each other.
+    """
+    answers: list[SpendTotals | None] = [None] * len(spendings)
+    for place in sorted(range(len(spendings)), key=lambda place: _place_of(spendings[place])):
+        spending = spendings[place]
         lease, window = spending.lease, spending.window
         named = (lease.job_id, lease.attempt, lease.token, spending.kind)
         times = (window.length_ms, window.began_at)
         await transaction.run("spend", *named, spending.units, spending.number, *times, limits.SPENT_MILLIONTHS_MAX)
         row = await transaction.row("find_spent", *named, *times)
-        answers.append(None if row is None else SpendTotals(*row))
+        answers[place] = None if row is None else SpendTotals(*row)
     return answers
+
+
+def _place_of(spending: Spending) -> tuple[str, str, int, int, str, str, int]:
+    (tenant, operation), window, lease = spending.whose, spending.window, spending.lease
+    return tenant, spending.kind, window.length_ms, window.began_at, operation, lease.job_id, spending.number

@@ -14,11 +14,13 @@ from coatcheck.core.outcome import Outcome, Released
 from coatcheck.core.policy import Policies
 from coatcheck.core.quotas import ALL, EACH, LimitBook
 from coatcheck.core.states import Status
+from coatcheck.core.tenancy import Revocation
 from coatcheck.core.terms import Terms
 from coatcheck.store.costs import SpendingRow
 from coatcheck.store.errors import StoreUnavailable
 from coatcheck.store.records import Accepted, Disposition, KeyConflict, Redriving, Replayed, Spending
 from coatcheck.testing.conformance.inbox import Inbox, InboxSuite
+from coatcheck.testing.conformance.revoking import revoke
 from coatcheck.testing.conformance.world import (
     BROKEN,
     DONE,
@@ -206,6 +208,15 @@ class TestGivingBack(Suite):
         assert await _used(world) < 11
         assert await world.claim() == []
         assert await _used(world) == 0
+
+    async def test_jobs_of_a_revoked_tenant_that_never_started_are_given_back(self, world: World) -> None:
+        started = await _accepted(world, 1)
+        await world.restart(started.id)
+        for delay_s in (0, 60):
+            await _accepted(world, 4, delay_s=delay_s)
+        await revoke(world, Revocation.CANCEL)
+        await world.store.carry_out_revocation(TENANT, Policies(world.policies), world.now, 100)
+        assert await _used(world) == 1
 
     async def test_a_job_that_started_stays_charged_however_it_ends(self, world: World) -> None:
         for ending in (DONE, BROKEN):
