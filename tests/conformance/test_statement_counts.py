@@ -8,15 +8,17 @@ from typing import TypeAlias
 
 import pytest
 
+from coatcheck.core.costs import DEFAULT_WINDOW_S, window_of
 from coatcheck.core.job import Progress
 from coatcheck.core.outcome import Outcome, Released
 from coatcheck.core.policy import Policies
 from coatcheck.core.quotas import ALL
 from coatcheck.core.states import Status
-from coatcheck.store.records import Beat, Finishing, Prunable, Redriving
+from coatcheck.store.records import Accepted, Beat, Finishing, Prunable, Redriving, Spending
 from coatcheck.stores.sqlite import readers as readers_module
 from coatcheck.stores.sqlite import store as store_module
 from coatcheck.stores.sqlite.connection import open_reader, open_writer
+from coatcheck.testing.conformance.budgets import charge
 from coatcheck.testing.conformance.queue_limits import queued_limit
 from coatcheck.testing.conformance.start_limits import at_most
 from coatcheck.testing.conformance.world import (
@@ -169,6 +171,28 @@ async def _lease_lost(world: World) -> Verb:
     )
 
 
+async def _accept_charged(world: World) -> Verb:
+    submission = world.submission(charges=(charge(world, 1, 10),))
+    return lambda: world.store.accept_job(submission)
+
+
+async def _accept_over_budget(world: World) -> Verb:
+    submission = world.submission(charges=(charge(world, 11, 10),))
+    return lambda: world.store.accept_job(submission)
+
+
+async def _cancel_charged(world: World) -> Verb:
+    world.policies[OPERATION] = replace(POLICY, cost={"cost": 1.0})
+    disposition = await world.store.accept_job(world.submission(charges=(charge(world, 1),)))
+    assert isinstance(disposition, Accepted)
+    return lambda: cancel(world, disposition.job)
+
+
+async def _spend(world: World) -> Verb:
+    spending = Spending((await world.start()).lease, 1, "calls", 1, window_of(world.now, DEFAULT_WINDOW_S))
+    return lambda: world.store.spend(spending)
+
+
 async def _record_effect(world: World) -> Verb:
     lease = (await world.start()).lease
     return lambda: world.store.record_effect(lease, "mail", b"sent", world.now)
@@ -296,6 +320,10 @@ COSTS: dict[str, tuple[Callable[[World], Awaitable[Verb]], Cost, Cost]] = {
     "accept behind another": (_accept_behind, (4, 4), (5, 5)),
     "accept with a key": (_accept_with_key, (6, 5), (7, 6)),
     "accept with a deadline": (_accept_with_deadline, (6, 5), (7, 6)),
+    "accept charged": (_accept_charged, (8, 6), (9, 7)),
+    "accept over budget": (_accept_over_budget, (1, 0), (1, 0)),
+    "cancel charged": (_cancel_charged, (7, 6), (8, 7)),
+    "spend": (_spend, (3, 2), (3, 2)),
     "accept delayed": (_accept_delayed, (3, 3), (4, 4)),
     "accept under limits": (_accept_under_a_limit, (6, 4), (7, 5)),
     "refuse at a limit": (_refuse, (3, 2), (3, 2)),

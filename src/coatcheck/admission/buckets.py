@@ -58,11 +58,14 @@ class LocalBuckets:
     def take_now(self, draws: Sequence[Draw]) -> bool:
         """As `take`, which never has to wait here."""
         now_s = self._clock.monotonic_s()
-        missing = [self._missing(draw, now_s) for draw in draws]
-        if not all(draw.size.allows(of_it) for draw, of_it in zip(draws, missing, strict=True)):
-            return False
-        for draw, of_it in zip(draws, missing, strict=True):
-            self._put(draw, of_it + 1, now_s)
+        found = []
+        for draw in draws:
+            missing = self._missing(draw, now_s)
+            if not draw.size.allows(missing):
+                return False
+            found.append(missing)
+        for draw, missing in zip(draws, found, strict=True):
+            self._put(draw, missing + 1, now_s)
         return True
 
     def give_back(self, draws: Sequence[Draw]) -> None:

@@ -6,9 +6,10 @@ never in what this one did.
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Mapping
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple
 
+from coatcheck.core.job import InstantMs
 from coatcheck.core.quotas import ALL
 from coatcheck.observe.logs import get_logger
 from coatcheck.store.clock import Clock
@@ -22,6 +23,17 @@ STALE_S: Final = 3.0
 _log = get_logger("admission.measures")
 
 
+class Total(NamedTuple):
+    """What waits, ready or not; since when the oldest could start; and how many are started in a second."""
+
+    waiting: int = 0
+    oldest_ready_at: InstantMs | None = None
+    starts_per_s: float = 0.0
+
+
+NOTHING: Final = Total()
+
+
 class Measures:
     """The last measure of each queue, and what was let in since."""
 
@@ -29,6 +41,8 @@ class Measures:
         self._store = store
         self._clock = clock
         self._queues: Mapping[str, QueueMeasure] = {}
+        self._totals: Mapping[str, Total] = {}
+        self._took_s = 0.0
         self._begun_s = self._known_s = float("-inf")
         self._reading: asyncio.Task[None] | None = None
         self._since: Counter[tuple[str, str]] = Counter()
@@ -46,20 +60,24 @@ class Measures:
             self._begin()
         return self._queues.get(operation)
 
-    @property
-    def queues(self) -> Mapping[str, QueueMeasure]:
-        """The last measure of all queues."""
-        return self._queues
+    def total(self, operation: str) -> Total:
+        """The last measure of an operation in short, or of ALL of them together."""
+        return self._totals.get(operation, NOTHING)
 
     @property
     def age_s(self) -> float:
         """How long ago the last measure was begun."""
         return self._clock.monotonic_s() - self._known_s
 
+    @property
+    def is_stale(self) -> bool:
+        """Whether the last measure says nothing of now. Those that take long are old when they are known."""
+        return self.age_s > STALE_S + 2 * self._took_s
+
     async def refreshed(self) -> None:
-        """Return once the last measure is at most STALE_S old, or cannot be had."""
+        """Return once the last measure is not stale, or cannot be had."""
         self.of(ALL)
-        if self.age_s > STALE_S:
+        if self.is_stale:
             await self.measured()
 
     async def measured(self) -> None:
@@ -112,8 +130,19 @@ class Measures:
             _log.debug("queues_not_measured", reason=type(error).__name__)
             return
         self._queues = {queue.operation: queue for queue in queues}
+        self._totals = {name: _total_of([queue]) for name, queue in self._queues.items()} | {ALL: _total_of(queues)}
         self._known_s = begun_s
+        self._took_s = self._clock.monotonic_s() - begun_s
         if self._since_begun is not None:
             self._since, self._since_begun = self._since_begun, None
         for callback in self._watchers:
             callback(self._queues)
+
+
+def _total_of(queues: Sequence[QueueMeasure]) -> Total:
+    oldest = [queue.oldest_ready_at for queue in queues if queue.oldest_ready_at is not None]
+    return Total(
+        waiting=sum(queue.ready + queue.scheduled for queue in queues),
+        oldest_ready_at=min(oldest, default=None),
+        starts_per_s=sum(queue.running / queue.recent_run_s for queue in queues if queue.recent_run_s),
+    )

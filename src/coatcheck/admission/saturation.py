@@ -5,20 +5,19 @@ may let in more meanwhile: a limit of the whole queue can be passed by what they
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from coatcheck.admission.forecasts import Forecast, Forecasts
-from coatcheck.admission.measures import STALE_S, Measures
+from coatcheck.admission.measures import Measures
 from coatcheck.admission.options import Admitted
 from coatcheck.app import Operation
 from coatcheck.core import limits
 from coatcheck.core.job import InstantMs
 from coatcheck.core.policy import Policy
 from coatcheck.core.problems import Refused
-from coatcheck.core.quotas import ALL, LimitBook, LimitName
+from coatcheck.core.quotas import ALL, Limit, LimitBook, LimitName
 from coatcheck.store.clock import Clock
-from coatcheck.store.records import QueueMeasure
 
 _UNKNOWN_S: Final = 5.0
 
@@ -38,6 +37,8 @@ class Saturation:
         self._measures = measures
         self._forecasts = forecasts
         self._clock = clock
+        self._held_of: LimitBook | None = None
+        self._held_in: dict[str, Sequence[Limit]] = {}
 
     async def require_room(self, operation: Operation, admitted: Admitted, tenant: str) -> None:
         """Return if the queue has room for this job.
@@ -45,22 +46,26 @@ class Saturation:
         Raises:
             Refused: `saturated`, or `too-many-queued` where it is the tenant's own jobs that make it late.
         """
-        book = self._book()
-        if book.has(LimitName.QUEUED) or book.has(LimitName.AGE_S):
-            await self._require_limits(book, operation.name)
+        held = self._held(operation.name)
+        if held:
+            await self._require_limits(held)
         self._require_start_in_time(operation, admitted, tenant)
 
-    async def _require_limits(self, book: LimitBook, operation: str) -> None:
-        held = [
-            limit
-            for name in (LimitName.QUEUED, LimitName.AGE_S)
-            for limit in book.of(name, ALL, operation)
-            if not limit.is_of_tenant
-        ]
-        if not held:
-            return
+    def _held(self, operation: str) -> Sequence[Limit]:
+        """The limits of depth and age that all tenants share, in this operation and in all of them."""
+        book = self._book()
+        if book is not self._held_of:
+            self._held_of, self._held_in = book, {}
+        held = self._held_in.get(operation)
+        if held is None:
+            found = (book.of(name, ALL, operation) for name in (LimitName.QUEUED, LimitName.AGE_S))
+            shared = {limit.key: limit for limits_of in found for limit in limits_of if not limit.is_of_tenant}
+            held = self._held_in[operation] = tuple(shared.values())
+        return held
+
+    async def _require_limits(self, held: Sequence[Limit]) -> None:
         await self._measures.refreshed()
-        if self._measures.age_s > STALE_S:
+        if self._measures.is_stale:
             # The store cannot be asked, and will say so itself.
             return
         for limit in held:
@@ -73,27 +78,15 @@ class Saturation:
         return self._depth(scope) + 1 > most
 
     def _is_too_old(self, scope: str, most_s: float) -> bool:
-        return most_s <= 0 or self._age_s(scope) > most_s
+        oldest_at = self._measures.total(scope).oldest_ready_at
+        return most_s <= 0 or (oldest_at is not None and self._clock.now() - oldest_at > most_s * 1000)
 
     def _depth(self, scope: str) -> int:
-        waiting = sum(queue.ready + queue.scheduled for queue in self._scoped(scope))
-        return waiting + self._measures.since(scope)
-
-    def _age_s(self, scope: str) -> float:
-        oldest = [queue.oldest_ready_at for queue in self._scoped(scope) if queue.oldest_ready_at is not None]
-        return (self._clock.now() - min(oldest)) / 1000 if oldest else 0.0
-
-    def _scoped(self, scope: str) -> list[QueueMeasure]:
-        return [queue for name, queue in self._measures.queues.items() if scope in (ALL, name)]
+        return self._measures.total(scope).waiting + self._measures.since(scope)
 
     def _drain_s(self, scope: str, name: str, most: float) -> float:
         """When there may be room again, from what the queues are doing."""
-        paces = [
-            (queue.running / queue.recent_run_s, queue)
-            for queue in self._scoped(scope)
-            if queue.running and queue.recent_run_s
-        ]
-        starts_per_s = sum(pace for pace, _ in paces)
+        starts_per_s = self._measures.total(scope).starts_per_s
         if name == LimitName.AGE_S or not starts_per_s:
             return _UNKNOWN_S
         return (self._depth(scope) + 1 - most) / starts_per_s

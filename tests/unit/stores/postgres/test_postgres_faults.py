@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from coatcheck.core.costs import DEFAULT_WINDOW_S, window_of
 from coatcheck.core.states import Status
 from coatcheck.core.terms import ANY_TERMS
 from coatcheck.store.errors import StoreError, StoreUnavailable
@@ -18,6 +19,7 @@ from coatcheck.store.records import (
     Prunable,
     Redriving,
     Replayed,
+    Spending,
 )
 from coatcheck.stores.postgres import transaction as transaction_module
 from coatcheck.stores.postgres.connection import Connection
@@ -60,6 +62,9 @@ async def verbs(store: PostgresStore) -> dict[str, Callable[[], Awaitable[object
         "finish_attempt": lambda: store.finish_attempt(finishing(running), now),
         "record_effect": lambda: store.record_effect(lease, "mail", b"", now),
         "find_effect": lambda: store.find_effect(lease, "mail"),
+        "spend": lambda: store.spend(Spending(lease, 1, "calls", 1, window_of(now, DEFAULT_WINDOW_S))),
+        "list_spending": lambda: store.list_spending(TENANT, 5),
+        "list_job_costs": lambda: store.list_job_costs(job_id),
         "find_job": lambda: store.find_job(TENANT, job_id, now),
         "read_result": lambda: store.read_result(TENANT, job_id, now),
         "list_jobs": lambda: store.list_jobs(JobQuery(TENANT, 5), now),
