@@ -24,6 +24,7 @@ ANSWER_HEADERS = {
     "date",
     "etag",
     "idempotent-replayed",
+    "job-estimated-start",
     "link",
     "location",
     "preference-applied",

@@ -82,18 +82,18 @@ class Forecasts:
     def of(self, operation: str) -> Forecast | None:
         """What is known of an operation's queue, if it is busy and that is known well enough."""
         self._measures.of(operation)
-        return None if self._measures.age_s > STALE_S else self._forecasts.get(operation)
+        return None if self._measures.is_stale else self._forecasts.get(operation)
 
     def is_idle(self, operation: str) -> bool:
         """Whether the next job of an operation is likely to start at once: nobody waited and few came since."""
         measure = self._measures.of(operation)
-        if measure is None or measure.runs < RUNS_MIN or measure.ready or self._measures.age_s > STALE_S:
+        if measure is None or measure.runs < RUNS_MIN or measure.ready or self._measures.is_stale:
             return False
         return self._measures.since(operation) <= max(measure.running, 1)
 
     def _learn(self, queues: Mapping[str, QueueMeasure]) -> None:
         now_s = self._clock.monotonic_s()
-        if now_s - self._learned_s > STALE_S:
+        if now_s - self._learned_s > STALE_S + 2 * self._measures.age_s:
             # What happened in between is not known: it may have been idle.
             self._busy.clear()
         self._learned_s = now_s

@@ -42,6 +42,7 @@ class Measures:
         self._clock = clock
         self._queues: Mapping[str, QueueMeasure] = {}
         self._totals: Mapping[str, Total] = {}
+        self._took_s = 0.0
         self._begun_s = self._known_s = float("-inf")
         self._reading: asyncio.Task[None] | None = None
         self._since: Counter[tuple[str, str]] = Counter()
@@ -68,10 +69,15 @@ class Measures:
         """How long ago the last measure was begun."""
         return self._clock.monotonic_s() - self._known_s
 
+    @property
+    def is_stale(self) -> bool:
+        """Whether the last measure says nothing of now. Those that take long are old when they are known."""
+        return self.age_s > STALE_S + 2 * self._took_s
+
     async def refreshed(self) -> None:
-        """Return once the last measure is at most STALE_S old, or cannot be had."""
+        """Return once the last measure is not stale, or cannot be had."""
         self.of(ALL)
-        if self.age_s > STALE_S:
+        if self.is_stale:
             await self.measured()
 
     async def measured(self) -> None:
@@ -126,6 +132,7 @@ class Measures:
         self._queues = {queue.operation: queue for queue in queues}
         self._totals = {name: _total_of([queue]) for name, queue in self._queues.items()} | {ALL: _total_of(queues)}
         self._known_s = begun_s
+        self._took_s = self._clock.monotonic_s() - begun_s
         if self._since_begun is not None:
             self._since, self._since_begun = self._since_begun, None
         for callback in self._watchers:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from coatcheck.admission.forecasts import Forecast, Forecasts
-from coatcheck.admission.measures import STALE_S, Measures
+from coatcheck.admission.measures import Measures
 from coatcheck.admission.options import Admitted
 from coatcheck.app import Operation
 from coatcheck.core import limits
@@ -65,7 +65,7 @@ class Saturation:
 
     async def _require_limits(self, held: Sequence[Limit]) -> None:
         await self._measures.refreshed()
-        if self._measures.age_s > STALE_S:
+        if self._measures.is_stale:
             # The store cannot be asked, and will say so itself.
             return
         for limit in held:

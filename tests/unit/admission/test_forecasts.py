@@ -42,11 +42,13 @@ class Queue:
         self.runs = 100
         self.is_away = False
         self.oldest_s = 0.0
+        self.takes_s = 0.0
         self.last_priority = 5
 
     async def measure_queues(self, now: InstantMs) -> Sequence[QueueMeasure]:
         if self.is_away:
             raise StoreUnavailable("gone")
+        self._clock.advance(self.takes_s)
         lines = [TenantQueue(tenant, count, now, now, self.last_priority) for tenant, count in self.waiting.items()]
         ready = sum(self.waiting.values())
         oldest = now - round(self.oldest_s * 1000) if ready else None
@@ -217,6 +219,16 @@ async def test_the_first_question_after_a_pause_waits_for_a_measure() -> None:
     scene.queue.waiting = {}
     scene.clock.advance(60)
     assert await code_of(scene) is None
+
+
+async def test_a_measure_that_takes_long_is_good_for_longer() -> None:
+    scene = Scene()
+    scene.queue.waiting, scene.queue.takes_s = {"a": 500}, 5.0
+    scene.limit({(LimitName.QUEUED, ALL, ALL): 10})
+    assert await code_of(scene) == "saturated"
+    scene.limit({})
+    await scene.measure(BUSY_MEASURES_MIN)
+    assert await code_of(scene, "a") == "too-many-queued"
 
 
 async def test_a_queue_as_old_as_it_may_be_takes_no_more() -> None:
