@@ -11,6 +11,7 @@ from coatcheck.testing.waiting import wait_until
 from contract.conftest import Serve
 from harness.http import problem
 from harness.server import QUIET, Server
+from harness.stage import Stage
 
 OPERATOR_KEY = "the-operators-key-of-the-bug-bank-only"
 GUARDED = QUIET | {"auth": "keys", "operator_key": OPERATOR_KEY}
@@ -61,6 +62,22 @@ def test_bb_086_a_revoked_key_is_dead_in_every_process(serve: Serve) -> None:
     with caller(servers[1], kept["key"]) as http:
         wait_until(lambda: all(http.get(url).json()["done"] for url in urls), "the work to be done")
         assert {http.get(url).json()["status"] for url in urls} == {"succeeded"}
+
+
+def test_bb_086_a_stream_that_is_open_ends_with_its_key(serve: Serve, stage: Stage) -> None:
+    server = serve(settings=GUARDED)
+    operate(server, "tenants", {"name": "acme"})
+    key = new_key(server, "acme")
+    with caller(server, key["key"]) as http:
+        url = http.post("/v1/tasks", json=stage.task("wait", "return")).json()["status_url"]
+        stage.wait_for_starts()
+        with http.stream("GET", url, headers={"Accept": "text/event-stream"}) as stream:
+            lines = stream.iter_lines()
+            assert any(line.startswith("event:") for line in lines)
+            operate(server, f"keys/{key['id']}/revoke")
+            assert "event: done" not in list(lines), "the stream ends, and the job does not"
+        problem(http.get(url), 401, "unauthenticated")
+    stage.go()
 
 
 ODD: tuple[list[tuple[bytes, bytes]], ...] = (

@@ -1,5 +1,6 @@
 """What clients of a revoked tenant see, with the API in one process and workers and upkeep in another."""
 
+import asyncio
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -9,14 +10,15 @@ from typing import Any
 import httpx
 import pytest
 
+from coatcheck.core.tenancy import Revocation
 from coatcheck.store.revoking import REASON
 from coatcheck.testing.waiting import wait_until
 from faults.places import ENGINES, MakePlace
 from faults.scene import Order, Scene, opened_scene
+from faults.test_kills_at_revocations import TENANT, revoke
 
 on_each_engine = pytest.mark.parametrize("make_place", ENGINES.values(), ids=ENGINES)
 SOON_S = 25.0
-TENANT = "default"
 START_AFTER_S = "12"
 LOOKED_AT = timedelta(seconds=2)
 """Due jobs are looked for more often than that."""
@@ -44,10 +46,9 @@ class Life:
         code, job = self.read(order)
         return str(job["status"]) if code == 200 else str(code)
 
-    def revoke(self, policy: str) -> None:
-        for words in (("add", TENANT), ("revoke", TENANT, "--policy", policy)):
-            ended = self._scene.run_command("tenants", *words)
-            assert ended.returncode == 0, ended.stderr
+    def revoke(self, policy: Revocation) -> None:
+        """As an operator's process would, before the waiting job is due."""
+        asyncio.run(revoke(self._scene.place.url, policy))
 
     def refuses_work(self) -> str:
         """The code of the answer to new work, once it is refused."""
@@ -87,7 +88,7 @@ def begun(make_place: MakePlace, folder: Path) -> Iterator[tuple[Scene, Life]]:
 @on_each_engine
 def test_finish(make_place: MakePlace, tmp_path: Path) -> None:
     with begun(make_place, tmp_path) as (_, life):
-        life.revoke("finish")
+        life.revoke(Revocation.FINISH)
         assert life.refuses_work() == "tenant-suspended"
         life.let_go()
         life.await_statuses(done="succeeded", failed="failed", running="succeeded", waiting="succeeded")
@@ -96,7 +97,7 @@ def test_finish(make_place: MakePlace, tmp_path: Path) -> None:
 @on_each_engine
 def test_quarantine_and_back(make_place: MakePlace, tmp_path: Path) -> None:
     with begun(make_place, tmp_path) as (scene, life):
-        life.revoke("quarantine")
+        life.revoke(Revocation.QUARANTINE)
         assert life.refuses_work() == "tenant-suspended"
         life.let_go()
         ended = scene.run_command("tenants", "revoke", TENANT, "--policy", "quarantine", "--wait")
@@ -111,7 +112,7 @@ def test_quarantine_and_back(make_place: MakePlace, tmp_path: Path) -> None:
 @on_each_engine
 def test_cancel(make_place: MakePlace, tmp_path: Path) -> None:
     with begun(make_place, tmp_path) as (scene, life):
-        life.revoke("cancel")
+        life.revoke(Revocation.CANCEL)
         assert life.refuses_work() == "tenant-suspended"
         life.await_statuses(done="succeeded", failed="failed", running="cancelled", waiting="cancelled")
         for order in (life.running, life.waiting):
@@ -122,7 +123,7 @@ def test_cancel(make_place: MakePlace, tmp_path: Path) -> None:
 @on_each_engine
 def test_erase(make_place: MakePlace, tmp_path: Path) -> None:
     with begun(make_place, tmp_path) as (scene, life):
-        life.revoke("erase")
+        life.revoke(Revocation.ERASE)
         ended = scene.run_command("tenants", "revoke", TENANT, "--policy", "erase", "--wait")
         assert ended.returncode == 0, ended.stderr
         for order in (life.done, life.failed, life.running, life.waiting):
