@@ -13,6 +13,7 @@ from admin_desk import BEARER, OPERATOR_KEY, Desk, open_desk
 from http_site import open_site
 
 from coatcheck.core import limits
+from coatcheck.http.admin_routes import admin_collections
 
 
 @pytest_asyncio.fixture
@@ -55,6 +56,19 @@ async def test_nobody_gets_in_without_it(desk: Desk, headers: Mapping[str, str])
 async def test_two_credentials_are_none(desk: Desk) -> None:
     twice = [("authorization", BEARER["Authorization"])] * 2
     assert (await desk.site.client.get("/admin/tenants", headers=twice)).status_code == 401
+
+
+async def test_every_route_is_in_the_reference(desk: Desk) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "reference" / "admin-api.md").read_text("utf-8")
+    names = {"tenants": "{name}", "operations": "{name}", "limits": "{limit}"}
+    for collection in admin_collections(desk.site.services):
+        path = f"/admin/{collection.name}"
+        item = f"{path}/{names.get(collection.name, '{id}')}"
+        routes = {path: collection.methods, item: collection.item}
+        routes |= {f"{item}/{name}": methods for name, methods in collection.parts.items()}
+        for route, methods in routes.items():
+            for method in methods:
+                assert f"`{method} {route}`" in page
 
 
 class TestTenants:
