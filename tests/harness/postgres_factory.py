@@ -8,6 +8,7 @@ import asyncpg
 from coatcheck.core.faults import FaultPoint
 from coatcheck.store.contract import Store
 from coatcheck.stores.postgres.config import PostgresConfig
+from coatcheck.stores.postgres.database import PostgresDatabase
 from coatcheck.stores.postgres.store import PostgresStore
 from coatcheck.testing.clock import ManualClock
 from coatcheck.testing.conformance.world import LEASE_S, Capabilities
@@ -17,6 +18,19 @@ _TABLES = """
 SELECT relname FROM pg_class
 WHERE relnamespace = 'coatcheck'::regnamespace AND relkind = 'r' AND relname NOT IN ('meta', 'relay_turn')
 """
+
+
+_APP = "conformance"
+_templates: list[str] = []
+
+
+async def _template() -> str:
+    """A database with the schema in it: to copy it is quicker than to make the schema for each test."""
+    if not _templates:
+        dsn = await shared_server().new_database()
+        await PostgresDatabase(dsn).upgrade(_APP)
+        _templates.append(dsn)
+    return _templates[0]
 
 
 class PostgresFactory:
@@ -40,10 +54,10 @@ class PostgresFactory:
 
     async def open_store(self, clock: ManualClock, events: bool, fault_point: FaultPoint) -> Store:
         if self._dsn is None:
-            self._dsn = await shared_server().new_passing_database()
+            self._dsn = await shared_server().new_passing_database(await _template())
         config = PostgresConfig(
             dsn=self._dsn,
-            app_name="conformance",
+            app_name=_APP,
             listen_dsn=self._dsn,
             # One connection for everything is the least a pooler may leave a process.
             connections=1 if self._is_pooled else 4,

@@ -103,10 +103,10 @@ class PostgresServer:
         await self.execute(f"CREATE DATABASE {name}")
         return self.dsn(name)
 
-    async def new_passing_database(self) -> str:
-        """The same, for one test: it goes when some more were made. Hundreds of them would fill the memory."""
+    async def new_passing_database(self, template: str) -> str:
+        """A copy of a database, for one test: it goes when some more were made. Hundreds would fill the memory."""
         name = f"test_{next(self._numbers)}"
-        await self.execute(f"CREATE DATABASE {name}")
+        await self.execute(f"CREATE DATABASE {name} TEMPLATE {database_of(template)}")
         self._passing.append(name)
         if len(self._passing) > _PASSING_MAX:
             await self.execute(f"DROP DATABASE {self._passing.popleft()} WITH (FORCE)")
