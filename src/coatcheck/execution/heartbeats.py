@@ -19,6 +19,7 @@ from coatcheck.store.records import Beat, BeatAnswer, WakeUp, WakeUpKind
 # A little more than the limit asks for: commits do not take equally long.
 PROGRESS_INTERVAL_S = 1.1 / limits.PROGRESS_WRITES_PER_S_MAX
 RETRY_S = 0.5
+SOONEST_S = 0.001
 
 
 class Heartbeats:
@@ -132,6 +133,7 @@ class Heartbeats:
             left_s = due_s - self._clock.monotonic_s()
             if self._asked or left_s <= 0:
                 return
-            timer = asyncio.get_running_loop().call_later(left_s, self._woken.set)
+            # A rest too small to move a clock would be waited for again and again.
+            timer = asyncio.get_running_loop().call_later(max(left_s, SOONEST_S), self._woken.set)
             await self._woken.wait()
             timer.cancel()

@@ -33,7 +33,8 @@ _UNAVAILABLE = (
     apsw.ProtocolError,
     apsw.ReadOnlyError,
 )
-_DAMAGED = (apsw.CorruptError, apsw.NotADBError)
+# Our statements fit our schema: one that cannot be prepared meets a schema that something else has altered.
+_DAMAGED = (apsw.CorruptError, apsw.NotADBError, apsw.SQLError)
 FAILURES = (OSError, *_UNAVAILABLE, *_DAMAGED)
 """What SQLite and the file system raise when the store, rather than one statement, has failed."""
 
