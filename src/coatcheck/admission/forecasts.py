@@ -62,7 +62,7 @@ class Forecast:
 
 
 class Forecasts:
-    """Learns from each measure of the queues.
+    """Learns from each measure of the queues, and says what is known as of the last look at them.
 
     Args:
         measures: of all queues.
@@ -81,13 +81,12 @@ class Forecasts:
 
     def of(self, operation: str) -> Forecast | None:
         """What is known of an operation's queue, if it is busy and that is known well enough."""
-        self._measures.of(operation)
-        return None if self._measures.is_stale else self._forecasts.get(operation)
+        return self._forecasts.get(operation) if self._measures.is_known else None
 
     def is_idle(self, operation: str) -> bool:
         """Whether the next job of an operation is likely to start at once: nobody waited and few came since."""
         measure = self._measures.of(operation)
-        if measure is None or measure.runs < RUNS_MIN or measure.ready or self._measures.is_stale:
+        if measure is None or measure.runs < RUNS_MIN or measure.ready or not self._measures.is_known:
             return False
         return self._measures.since(operation) <= max(measure.running, 1)
 

@@ -1,6 +1,8 @@
 """The last question before a commit: is there room for one more job, of this tenant, now?"""
 
-from coatcheck.admission.measures import Measures
+from collections.abc import Sequence
+
+from coatcheck.admission.measures import Measures, Tally
 from coatcheck.admission.options import Admitted
 from coatcheck.admission.rates import SUBMISSIONS, Permit, Rates
 from coatcheck.admission.saturation import Saturation
@@ -10,18 +12,18 @@ from coatcheck.app import Operation
 class Passage:
     """A submission between the gate and its commit. It is settled once, whatever becomes of it."""
 
-    __slots__ = ("_measures", "_operation", "_permit", "_tenant")
+    __slots__ = ("_permit", "_tallies")
 
-    def __init__(self, measures: Measures, permit: Permit | None, operation: str, tenant: str) -> None:
-        self._measures = measures
+    def __init__(self, tallies: Sequence[Tally], permit: Permit | None) -> None:
+        self._tallies = tallies
         self._permit = permit
-        self._operation = operation
-        self._tenant = tenant
-        measures.enter(operation, tenant)
+        for tally in tallies:
+            tally.enter()
 
     def settle(self, is_accepted: bool) -> None:
         """The job is in the queue, or what was taken for it is given back."""
-        self._measures.leave(self._operation, self._tenant, is_accepted)
+        for tally in self._tallies:
+            tally.leave(is_accepted)
         if self._permit is not None and not is_accepted:
             self._permit.give_back()
 
@@ -40,8 +42,10 @@ class Gate:
         Raises:
             Refused: `rate-limited`, `too-many-queued` or `saturated`. Nothing was taken.
         """
-        await self._saturation.require_room(operation, admitted, tenant)
+        if self._saturation.is_blind(operation.name):
+            await self._measures.measured()
+        self._saturation.require_room(operation, admitted, tenant)
         permit = None
         if self._rates.has(SUBMISSIONS):
             permit = await self._rates.take(SUBMISSIONS, tenant, operation.name)
-        return Passage(self._measures, permit, operation.name, tenant)
+        return Passage(self._measures.tallies(operation.name, tenant), permit)

@@ -5,7 +5,6 @@ never in what this one did.
 """
 
 import asyncio
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
@@ -34,8 +33,46 @@ class Total(NamedTuple):
 NOTHING: Final = Total()
 
 
+class Tally:
+    """Jobs of one scope that this process let in.
+
+    `coming`: on their way into the store. `since`: not counted by the last measure. `since_begun`: not counted by the
+    one that is being taken.
+    """
+
+    __slots__ = ("coming", "since", "since_begun")
+
+    def __init__(self) -> None:
+        self.coming = self.since = self.since_begun = 0
+
+    def enter(self) -> None:
+        """A job is on its way into the store."""
+        self.coming += 1
+        self.since += 1
+        self.since_begun += 1
+
+    def leave(self, is_accepted: bool) -> None:
+        """It is there, or it is not accepted."""
+        self.coming -= 1
+        if not is_accepted:
+            self.since -= 1
+            self.since_begun -= 1
+
+    def begin(self) -> None:
+        """A measure is begun. What is on its way may be seen by it or not, and a limit is rather kept than passed."""
+        self.since_begun = self.coming
+
+    def end(self) -> None:
+        """It is known."""
+        self.since = self.since_begun
+
+
 class Measures:
-    """The last measure of each queue, and what was let in since."""
+    """The last measure of each queue, and what was let in since.
+
+    `is_known`: whether, at the last `look`, the last measure said something of that moment. A measure that takes long
+    is old when it is known.
+    """
 
     def __init__(self, store: QueueStore, clock: Clock) -> None:
         self._store = store
@@ -45,19 +82,24 @@ class Measures:
         self._took_s = 0.0
         self._begun_s = self._known_s = float("-inf")
         self._reading: asyncio.Task[None] | None = None
-        self._since: Counter[tuple[str, str]] = Counter()
-        self._since_begun: Counter[tuple[str, str]] | None = None
-        self._on_their_way: Counter[tuple[str, str]] = Counter()
+        self._tallies: dict[tuple[str, str], Tally] = {}
+        self.is_known = False
         self._watchers: list[Callable[[Mapping[str, QueueMeasure]], None]] = []
 
     def on_measured(self, callback: Callable[[Mapping[str, QueueMeasure]], None]) -> None:
         """Call `callback` with each new measure of all queues."""
         self._watchers.append(callback)
 
+    def look(self) -> bool:
+        """Whether the last measure says something of now; another one is begun if it is older than FRESH_S."""
+        now_s = self._clock.monotonic_s()
+        if now_s - self._begun_s >= FRESH_S:
+            self._begin(now_s)
+        self.is_known = now_s - self._known_s <= STALE_S + 2 * self._took_s
+        return self.is_known
+
     def of(self, operation: str) -> QueueMeasure | None:
-        """The last measure of an operation's queue; another one is begun if it is older than FRESH_S."""
-        if self._clock.monotonic_s() - self._begun_s >= FRESH_S:
-            self._begin()
+        """The last measure of an operation's queue."""
         return self._queues.get(operation)
 
     def total(self, operation: str) -> Total:
@@ -69,44 +111,20 @@ class Measures:
         """How long ago the last measure was begun."""
         return self._clock.monotonic_s() - self._known_s
 
-    @property
-    def is_stale(self) -> bool:
-        """Whether the last measure says nothing of now. Those that take long are old when they are known."""
-        return self.age_s > STALE_S + 2 * self._took_s
-
-    async def refreshed(self) -> None:
-        """Return once the last measure is not stale, or cannot be had."""
-        self.of(ALL)
-        if self.is_stale:
-            await self.measured()
-
     async def measured(self) -> None:
-        """Return once the measure that is being taken, if one is, is known."""
+        """Return once the measure that is being taken, if one is, is known or cannot be had."""
         if self._reading is not None:
             await asyncio.shield(self._reading)
+        self.look()
 
     def since(self, operation: str, tenant: str = ALL) -> int:
         """Jobs that this process let in and that the last measure does not count; of one tenant, or all."""
-        return self._since[operation, tenant]
+        tally = self._tallies.get((operation, tenant))
+        return 0 if tally is None else tally.since
 
-    def enter(self, operation: str, tenant: str) -> None:
-        """A job is on its way into the store."""
-        for key in ((operation, tenant), (operation, ALL), (ALL, ALL)):
-            self._on_their_way[key] += 1
-            self._since[key] += 1
-            if self._since_begun is not None:
-                self._since_begun[key] += 1
-
-    def leave(self, operation: str, tenant: str, is_accepted: bool) -> None:
-        """It is there, or it is not accepted."""
-        for key in ((operation, tenant), (operation, ALL), (ALL, ALL)):
-            self._on_their_way[key] -= 1
-            if not self._on_their_way[key]:
-                del self._on_their_way[key]
-            if not is_accepted:
-                self._since[key] -= 1
-                if self._since_begun is not None:
-                    self._since_begun[key] -= 1
+    def tallies(self, operation: str, tenant: str) -> tuple[Tally, Tally, Tally]:
+        """Where a tenant's job in an operation is to be counted on its way."""
+        return self._tally(operation, tenant), self._tally(operation, ALL), self._tally(ALL, ALL)
 
     async def close(self) -> None:
         """Measure no more."""
@@ -114,11 +132,18 @@ class Measures:
             self._reading.cancel()
             await asyncio.gather(self._reading, return_exceptions=True)
 
-    def _begin(self) -> None:
+    def _tally(self, operation: str, tenant: str) -> Tally:
+        key = (operation, tenant)
+        tally = self._tallies.get(key)
+        if tally is None:
+            tally = self._tallies[key] = Tally()
+        return tally
+
+    def _begin(self, now_s: float) -> None:
         if self._reading is None or self._reading.done():
-            self._begun_s = self._clock.monotonic_s()
-            # What is on its way may be seen or not: it is counted, so that a limit is rather kept than passed.
-            self._since_begun = self._on_their_way.copy()
+            self._begun_s = now_s
+            for tally in self._tallies.values():
+                tally.begin()
             self._reading = asyncio.get_running_loop().create_task(self._measure())
 
     async def _measure(self) -> None:
@@ -126,15 +151,15 @@ class Measures:
         try:
             queues = await self._store.measure_queues(self._clock.now())
         except StoreError as error:
-            self._since_begun = None
             _log.debug("queues_not_measured", reason=type(error).__name__)
             return
         self._queues = {queue.operation: queue for queue in queues}
         self._totals = {name: _total_of([queue]) for name, queue in self._queues.items()} | {ALL: _total_of(queues)}
         self._known_s = begun_s
         self._took_s = self._clock.monotonic_s() - begun_s
-        if self._since_begun is not None:
-            self._since, self._since_begun = self._since_begun, None
+        for tally in self._tallies.values():
+            tally.end()
+        self._tallies = {key: tally for key, tally in self._tallies.items() if tally.coming or tally.since}
         for callback in self._watchers:
             callback(self._queues)
 

@@ -40,16 +40,23 @@ class Saturation:
         self._held_of: LimitBook | None = None
         self._held_in: dict[str, Sequence[Limit]] = {}
 
-    async def require_room(self, operation: Operation, admitted: Admitted, tenant: str) -> None:
+    def is_blind(self, operation: str) -> bool:
+        """Whether a limit holds and the queue must be looked at first: `Measures.measured` is to be awaited."""
+        return bool(self._held(operation)) and not self._measures.look()
+
+    def require_room(self, operation: Operation, admitted: Admitted, tenant: str) -> None:
         """Return if the queue has room for this job.
 
         Raises:
             Refused: `saturated`, or `too-many-queued` where it is the tenant's own jobs that make it late.
         """
         held = self._held(operation.name)
-        if held:
-            await self._require_limits(held)
-        self._require_start_in_time(operation, admitted, tenant)
+        # Where nothing is known, the store cannot be asked, and will say so itself.
+        if held and self._measures.is_known:
+            self._require_limits(held)
+        latest = _latest_start(operation.policy, admitted)
+        if latest is not None:
+            self._require_start_in_time(operation, admitted, tenant, latest)
 
     def _held(self, operation: str) -> Sequence[Limit]:
         """The limits of depth and age that all tenants share, in this operation and in all of them."""
@@ -63,11 +70,7 @@ class Saturation:
             held = self._held_in[operation] = tuple(shared.values())
         return held
 
-    async def _require_limits(self, held: Sequence[Limit]) -> None:
-        await self._measures.refreshed()
-        if self._measures.is_stale:
-            # The store cannot be asked, and will say so itself.
-            return
+    def _require_limits(self, held: Sequence[Limit]) -> None:
         for limit in held:
             name, _, scope = limit.key
             is_over = self._is_too_deep if name == LimitName.QUEUED else self._is_too_old
@@ -91,11 +94,13 @@ class Saturation:
             return _UNKNOWN_S
         return (self._depth(scope) + 1 - most) / starts_per_s
 
-    def _require_start_in_time(self, operation: Operation, admitted: Admitted, tenant: str) -> None:
-        latest = _latest_start(operation.policy, admitted)
+    def _require_start_in_time(
+        self, operation: Operation, admitted: Admitted, tenant: str, latest: InstantMs
+    ) -> None:
         now = self._clock.now()
-        if latest is None or admitted.start_at > now:
+        if admitted.start_at > now:
             return
+        self._measures.look()
         forecast = self._forecasts.of(operation.name)
         if forecast is None:
             return
@@ -108,10 +113,10 @@ class Saturation:
 
 
 def _latest_start(policy: Policy, admitted: Admitted) -> InstantMs | None:
-    latest = [] if admitted.deadline_at is None else [admitted.deadline_at]
-    if policy.queue_limit_s is not None:
-        latest.append(admitted.start_at + round(policy.queue_limit_s * 1000))
-    return min(latest, default=None)
+    if policy.queue_limit_s is None:
+        return admitted.deadline_at
+    latest = admitted.start_at + round(policy.queue_limit_s * 1000)
+    return latest if admitted.deadline_at is None else min(latest, admitted.deadline_at)
 
 
 def _latest_likely(forecast: Forecast, tenant: str, own: float) -> InstantMs:

@@ -3,6 +3,7 @@
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from coatcheck.admission.forecasts import Forecasts
 from coatcheck.admission.measures import Measures
@@ -40,6 +41,13 @@ class StartEstimate:
     bound: InstantMs
 
 
+class Advice(NamedTuple):
+    """What a client is told of an open job: after how many whole seconds to ask again, and the start, if known."""
+
+    retry_after_s: int
+    start: StartEstimate | None
+
+
 class Estimates:
     """Advice on when to ask again, and on when a waiting job will start.
 
@@ -68,12 +76,19 @@ class Estimates:
         self._bounds = bounds
         self._share = share
 
-    def retry_after_s(self, job: JobRecord, now: InstantMs) -> int:
-        """Whole seconds after which a client should ask for this job again: clamped, spread by ±20 %."""
-        return self._advice_s(expected_wait_s(job, self._measures.of(job.operation), now))
+    def advise(self, job: JobRecord, place: int | None = None) -> Advice:
+        """When to ask for an open job again, clamped and spread by ±20 %, and when it will start.
+
+        `place`: in the line of its tenant; it is guessed where it is not known.
+        """
+        self._measures.look()
+        now = self._clock.now()
+        start = self._start_of(job, place, now) if job.status is Status.QUEUED else None
+        return Advice(self._advice_s(expected_wait_s(job, self._measures.of(job.operation), now)), start)
 
     def room_after_s(self, operation: str, jobs: float) -> int:
         """Whole seconds in which `jobs` more of an operation are likely to have started: advice as the other."""
+        self._measures.look()
         measure = self._measures.of(operation)
         running = max(measure.running, 1) if measure is not None else 1
         return self._advice_s(jobs * _run_s(measure) / running)
@@ -90,16 +105,13 @@ class Estimates:
         """
         if job.status is not Status.QUEUED or job.available_at > self._clock.now():
             return None
+        self._measures.look()
         if self._forecasts.of(job.operation) is None:
             return None
         place = await self._store.count_ahead(job, limits.AHEAD_COUNTED_MAX)
         return None if place >= limits.AHEAD_COUNTED_MAX else place
 
-    def start_of(self, job: JobRecord, place: int | None = None) -> StartEstimate | None:
-        """When a waiting job will start, if enough is known of its queue. Without its place that is guessed."""
-        if job.status is not Status.QUEUED:
-            return None
-        now = self._clock.now()
+    def _start_of(self, job: JobRecord, place: int | None, now: InstantMs) -> StartEstimate | None:
         forecast = self._forecasts.of(job.operation)
         if forecast is not None:
             if place is None:

@@ -34,11 +34,14 @@ class BucketSize(NamedTuple):
 
     def missing_after(self, missing: float, passed_s: float) -> float:
         """What is missing once some time has passed; a size that was changed meanwhile holds for all of it."""
-        return max(min(missing, self.burst) - max(passed_s, 0.0) * self.rate, 0.0)
+        left = min(missing, self.burst)
+        if passed_s > 0:
+            left -= passed_s * self.rate
+        return left if left > 0 else 0.0
 
     def allows(self, missing: float) -> bool:
         """Whether there is a token."""
-        return not self.is_shut and self.burst - missing >= 1 - _SHORTAGE
+        return self.burst - missing >= 1 - _SHORTAGE and self.rate > 0
 
     def tokens(self, missing: float) -> int:
         """How many may be taken at once."""

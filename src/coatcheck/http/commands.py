@@ -12,7 +12,15 @@ from coatcheck.core.jsontext import Json
 from coatcheck.core.problems import FieldError, Refused
 from coatcheck.http.body import read_body
 from coatcheck.http.exchange import Exchange
-from coatcheck.http.job_answers import find_job, job_body, job_expired, job_headers, job_not_finished, require_job
+from coatcheck.http.job_answers import (
+    advice_on,
+    find_job,
+    job_body,
+    job_expired,
+    job_headers,
+    job_not_finished,
+    require_job,
+)
 from coatcheck.http.negotiation import require_json_accepted
 from coatcheck.http.refusals import not_found
 from coatcheck.http.services import HttpServices
@@ -47,7 +55,7 @@ class Cancel:
                 assert_never(answer.disposition)
 
     async def _answer(self, exchange: Exchange, status: int, job: JobRecord) -> None:
-        await exchange.answer_json(status, job_body(exchange, job), job_headers(self._services, job))
+        await exchange.answer_json(status, job_body(exchange, job), job_headers(job, advice_on(self._services, job)))
 
     async def _reason(self, exchange: Exchange) -> str | None:
         timeout_s = self._services.settings.body_timeout_s

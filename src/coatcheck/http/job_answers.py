@@ -4,6 +4,7 @@ from dataclasses import replace
 from email.utils import formatdate
 from functools import lru_cache
 
+from coatcheck.completion.estimates import Advice
 from coatcheck.completion.representation import etag, instant
 from coatcheck.core import limits
 from coatcheck.core.ids import is_job_id
@@ -58,24 +59,24 @@ def preferences_of(services: HttpServices, exchange: Exchange) -> Preferences:
     return replace(preferences, wait_s=None) if services.watch.is_full else preferences
 
 
-def retry_after(services: HttpServices, job: JobRecord) -> tuple[bytes, bytes]:
-    return b"retry-after", b"%d" % services.estimates.retry_after_s(job, services.store.clock.now())
-
-
 def job_not_finished(services: HttpServices, job: JobRecord) -> Refused:
-    seconds = services.estimates.retry_after_s(job, services.store.clock.now())
+    seconds = services.estimates.advise(job).retry_after_s
     detail = f"The job is {job.status}: it has no result yet, and only a finished job can be erased."
     return Refused("job-not-finished", detail, headers=[("Retry-After", str(seconds))])
 
 
-def job_headers(services: HttpServices, job: JobRecord, place: int | None = None) -> list[tuple[bytes, bytes]]:
-    """The headers every representation of a job carries. `place`: in the line of its tenant, where that is known."""
+def advice_on(services: HttpServices, job: JobRecord, place: int | None = None) -> Advice | None:
+    """What to tell of an open job; None of one that has ended. `place`: in the line of its tenant, where known."""
+    return None if job.status.is_final else services.estimates.advise(job, place)
+
+
+def job_headers(job: JobRecord, advice: Advice | None) -> list[tuple[bytes, bytes]]:
+    """The headers every representation of a job carries."""
     headers = [(b"etag", etag(job).encode("ascii")), CACHE_CONTROL, VARY]
-    if not job.status.is_final:
-        headers.append(retry_after(services, job))
-        estimate = services.estimates.start_of(job, place)
-        if estimate is not None:
-            headers.append((b"job-estimated-start", f"{instant(estimate.likely)}".encode("ascii")))
+    if advice is not None:
+        headers.append((b"retry-after", b"%d" % advice.retry_after_s))
+        if advice.start is not None:
+            headers.append((b"job-estimated-start", f"{instant(advice.start.likely)}".encode("ascii")))
     elif job.expires_at is not None:
         headers.append(sunset(job.expires_at))
     return headers

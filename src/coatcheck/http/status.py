@@ -9,7 +9,7 @@ from coatcheck.core.problems import Refused
 from coatcheck.http.conditional import Condition, read_condition
 from coatcheck.http.disconnect import while_connected
 from coatcheck.http.exchange import Exchange
-from coatcheck.http.job_answers import find_job, job_body, job_headers, preferences_of, require_job
+from coatcheck.http.job_answers import advice_on, find_job, job_body, job_headers, preferences_of, require_job
 from coatcheck.http.negotiation import JobForm, choose_job_form
 from coatcheck.http.prefer import preference_applied
 from coatcheck.http.services import HttpServices
@@ -46,7 +46,8 @@ class ReadStatus:
         wait_s = preferences_of(self._services, exchange).wait_s
         if wait_s is not None and not _is_enough(job, condition):
             job = await while_connected(exchange.receive, self._wait(exchange, condition, wait_s))
-        headers = job_headers(self._services, job, await self._services.estimates.place_of(job))
+        place = await self._services.estimates.place_of(job)
+        headers = job_headers(job, advice_on(self._services, job, place))
         applied = preference_applied(wait_s, is_async=False)
         if applied is not None:
             headers.append(applied)

@@ -21,7 +21,7 @@ from coatcheck.http.aside import Aside
 from coatcheck.http.body import read_body
 from coatcheck.http.disconnect import while_connected
 from coatcheck.http.exchange import Exchange
-from coatcheck.http.job_answers import job_body, job_headers, preferences_of
+from coatcheck.http.job_answers import advice_on, job_body, job_headers, preferences_of
 from coatcheck.http.negotiation import require_json_accepted
 from coatcheck.http.prefer import preference_applied
 from coatcheck.http.refusals import draining
@@ -82,16 +82,9 @@ class Submit:
         took_s = self._clock.monotonic_s() - began_s
         series = self._series(operation.name)
         (series.replayed if is_replayed else series.accepted).add()
-        if not is_replayed:
-            self._note_estimate(job)
         series.acceptance_seconds.observe(took_s)
         self._tell_rates(exchange, operation)
         await self._answer(exchange, job, is_replayed, took_s)
-
-    def _note_estimate(self, job: JobRecord) -> None:
-        estimate = self._services.estimates.start_of(job)
-        if estimate is not None:
-            self._services.start_checks.note(job, estimate)
 
     def _tell_rates(self, exchange: Exchange, operation: Operation) -> None:
         rates = self._services.rates
@@ -147,13 +140,17 @@ class Submit:
                 assert_never(disposition)
 
     async def _answer(self, exchange: Exchange, job: JobRecord, is_replayed: bool, took_s: float) -> None:
+        advice = advice_on(self._services, job)
+        if advice is not None and advice.start is not None and not is_replayed:
+            self._services.start_checks.note(job, advice.start)
         preferences = preferences_of(self._services, exchange)
         wait_s = preferences.wait_s
         if wait_s is not None and not job.status.is_final:
             job = await while_connected(exchange.receive, self._wait(exchange, job, max(wait_s - took_s, 0.0)))
+            advice = advice_on(self._services, job)
         is_done = wait_s is not None and job.status.is_final
         location = exchange.urls.status_url(job.operation, job.id)
-        headers = [(b"location", location.encode("ascii")), *job_headers(self._services, job)]
+        headers = [(b"location", location.encode("ascii")), *job_headers(job, advice)]
         applied = preference_applied(wait_s, preferences.respond_async and not is_done)
         if applied is not None:
             headers.append(applied)

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coatcheck.admission.forecasts import BUSY_MEASURES_MIN, Forecasts
+from coatcheck.admission.gate import Passage
 from coatcheck.admission.measures import FRESH_S, STALE_S, Measures
 from coatcheck.admission.options import Admitted
 from coatcheck.admission.saturation import Saturation
@@ -72,15 +73,20 @@ class Scene:
     async def measure(self, times: int = 1) -> None:
         for _ in range(times):
             self.clock.advance(FRESH_S)
-            self.forecasts.of("reports")
+            self.measures.look()
             await self.measures.measured()
+
+    def let_in(self, tenant: str) -> Passage:
+        return Passage(self.measures.tallies("reports", tenant), None)
 
     async def ask(self, tenant: str = "acme", delay_s: float = 0, priority: int = 5) -> Refused | None:
         now = self.clock.now()
         start_at = now + round(delay_s * 1000)
         admitted = Admitted(b"{}", now, start_at, None, priority, "c", None, None)
         try:
-            await self.saturation.require_room(OPERATION, admitted, tenant)
+            if self.saturation.is_blind(OPERATION.name):
+                await self.measures.measured()
+            self.saturation.require_room(OPERATION, admitted, tenant)
         except Refused as refused:
             return refused
         return None
@@ -185,8 +191,7 @@ async def test_what_was_let_in_since_the_measure_counts() -> None:
     await scene.measure(BUSY_MEASURES_MIN)
     let_in = 0
     while let_in < 5_000 and await scene.ask() is None:
-        scene.measures.enter("reports", "acme")
-        scene.measures.leave("reports", "acme", is_accepted=True)
+        scene.let_in("acme").settle(is_accepted=True)
         let_in += 1
     assert 10 <= let_in <= 20
     assert await scene.ask("newcomer") is None
@@ -199,13 +204,12 @@ async def test_the_depth_of_the_queue_is_limited() -> None:
         scene.limit({(LimitName.QUEUED, ALL, scope): 10})
         await scene.measure()
         assert await scene.ask() is None
-        scene.measures.enter("reports", "c")
-        scene.measures.enter("reports", "c")
+        passages = [scene.let_in("c"), scene.let_in("c")]
         refused = await scene.ask()
         assert refused is not None
         assert (refused.code, dict(refused.headers)["Retry-After"]) == ("saturated", "1")
-        for _ in range(2):
-            scene.measures.leave("reports", "c", is_accepted=False)
+        for passage in passages:
+            passage.settle(is_accepted=False)
         assert await scene.ask() is None
     scene.limit({(LimitName.QUEUED, ALL, "other"): 0})
     assert await scene.ask() is None
@@ -262,13 +266,13 @@ async def test_0_takes_nothing() -> None:
 async def test_what_is_on_its_way_while_a_measure_is_taken_is_counted_until_the_next() -> None:
     scene = Scene()
     await scene.measure()
-    scene.measures.enter("reports", "a")
+    earlier = scene.let_in("a")
     scene.clock.advance(FRESH_S)
-    scene.forecasts.of("reports")
-    scene.measures.enter("reports", "b")
-    scene.measures.leave("reports", "a", is_accepted=True)
+    scene.measures.look()
+    later = scene.let_in("b")
+    earlier.settle(is_accepted=True)
     await scene.measures.measured()
     assert (scene.measures.since("reports"), scene.measures.since("reports", "a")) == (2, 1)
-    scene.measures.leave("reports", "b", is_accepted=True)
+    later.settle(is_accepted=True)
     await scene.measure()
     assert scene.measures.since("reports") == 0

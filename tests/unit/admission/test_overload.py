@@ -101,7 +101,7 @@ class Plant:
             return
         assert isinstance(disposition, Accepted)
         tally.accepted.append(disposition.job)
-        estimate = self.estimates.start_of(disposition.job)
+        estimate = self.estimates.advise(disposition.job).start
         if estimate is not None:
             self.promised[disposition.job.id] = estimate
 

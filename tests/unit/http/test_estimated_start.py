@@ -37,7 +37,7 @@ async def ran(site: Site, times: int) -> None:
 async def measured(site: Site, times: int = 1) -> None:
     for _ in range(times):
         site.clock.advance(FRESH_S)
-        site.measures.of("reports")
+        site.measures.look()
         await site.measures.measured()
 
 
