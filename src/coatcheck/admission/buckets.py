@@ -4,6 +4,8 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
+from msgspec import Struct
+
 from coatcheck.core.bucket import BucketSize
 from coatcheck.core.quotas import LimitKey
 from coatcheck.store.clock import Clock
@@ -32,7 +34,7 @@ class Buckets(Protocol):
         ...
 
 
-class _Spent(NamedTuple):
+class _Spent(Struct, frozen=True):
     missing: float
     at_s: float
     full_at_s: float
@@ -58,12 +60,9 @@ class LocalBuckets:
     def take_now(self, draws: Sequence[Draw]) -> bool:
         """As `take`, which never has to wait here."""
         now_s = self._clock.monotonic_s()
-        found = []
-        for draw in draws:
-            missing = self._missing(draw, now_s)
-            if not draw.size.allows(missing):
-                return False
-            found.append(missing)
+        found = [self._missing(draw, now_s) for draw in draws]
+        if not all(draw.size.allows(missing) for draw, missing in zip(draws, found, strict=True)):
+            return False
         for draw, missing in zip(draws, found, strict=True):
             self._put(draw, missing + 1, now_s)
         return True
@@ -86,12 +85,13 @@ class LocalBuckets:
         return 0.0 if spent is None else draw.size.missing_after(spent.missing, now_s - spent.at_s)
 
     def _put(self, draw: Draw, missing: float, now_s: float) -> None:
-        if draw.size.is_shut:
+        rate = draw.size.rate
+        if rate <= 0:
             return
         if draw.key not in self._spent:
             self._forget_full(now_s)
             self._forget_full(now_s)
-        self._spent[draw.key] = _Spent(missing, now_s, now_s + missing / draw.size.rate)
+        self._spent[draw.key] = _Spent(missing, now_s, now_s + missing / rate)
 
     def _forget_full(self, now_s: float) -> None:
         if self._spent:

@@ -57,7 +57,7 @@ class KeyRing:
     def recall_holder(self, key_id: str) -> Identity | NotRead | None:
         """Whom a key that is good now belongs to, by its id alone."""
         known = self._keys.recall(key_id)
-        return NOT_READ if known is NOT_READ else self._holder(known)
+        return NOT_READ if known is NOT_READ else self._holder(known, self._clock.now())
 
     async def find_holder(self, key_id: str) -> Identity | None:
         """The same, read where it is not known.
@@ -65,7 +65,7 @@ class KeyRing:
         Raises:
             StoreUnavailable: it could not be read.
         """
-        return self._holder(await self._keys.find(key_id))
+        return self._holder(await self._keys.find(key_id), self._clock.now())
 
     async def write_uses(self) -> None:
         """Store when keys were last used, as gathered since the last time.
@@ -91,26 +91,26 @@ class KeyRing:
 
     def _verified(self, key: bytes, known: _KnownKey | None) -> Identity:
         # The same steps for every key, so that a refusal does not tell by its time what was wrong.
-        digest = digest_of(key)
+        digest, now = digest_of(key), self._clock.now()
         is_right = hmac.compare_digest(digest, _NO_DIGEST if known is None else known.record.digest)
-        holder = self._holder(known)
+        holder = self._holder(known, now)
         if known is None:
             raise Unauthenticated("unknown")
         if not is_right:
             raise Unauthenticated("wrong")
         if holder is None:
             raise Unauthenticated("ended")
-        self._note_use(known.record.key_id)
+        self._note_use(known.record.key_id, now)
         return holder
 
-    def _holder(self, known: _KnownKey | None) -> Identity | None:
-        if known is None or not known.record.is_live(self._clock.now()):
+    def _holder(self, known: _KnownKey | None, now: InstantMs) -> Identity | None:
+        if known is None or not known.record.is_live(now):
             return None
         return known.identity if self._directory.tenant(known.record.tenant).may_read else None
 
-    def _note_use(self, key_id: str) -> None:
-        if len(self._used) < limits.CREDENTIALS_REMEMBERED_MAX or key_id in self._used:
-            self._used[key_id] = self._clock.now()
+    def _note_use(self, key_id: str, now: InstantMs) -> None:
+        if key_id in self._used or len(self._used) < limits.CREDENTIALS_REMEMBERED_MAX:
+            self._used[key_id] = now
 
 
 def _id_in(key: bytes) -> str:

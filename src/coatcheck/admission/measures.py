@@ -29,6 +29,10 @@ class Total(NamedTuple):
     oldest_ready_at: InstantMs | None = None
     starts_per_s: float = 0.0
 
+    def is_older(self, most_s: float, now: InstantMs) -> bool:
+        """Whether the oldest job has waited for more than `most_s` seconds. Under a limit of 0 nothing may wait."""
+        return most_s <= 0 or (self.oldest_ready_at is not None and now - self.oldest_ready_at > most_s * 1000)
+
 
 NOTHING: Final = Total()
 

@@ -107,11 +107,13 @@ class Rates:
 
     def _plan(self, rule: RateRule, tenant: str, operation: str) -> _Plan:
         book = self._book()
-        if book is not self._planned_for or len(self._plans) >= limits.RATE_PLANS_MAX:
+        if book is not self._planned_for:
             self._planned_for, self._plans = book, {}
-        key = (rule.rate.value, tenant, operation)
+        key = (rule.name, tenant, operation)
         plan = self._plans.get(key)
         if plan is None:
+            if len(self._plans) >= limits.RATE_PLANS_MAX:
+                self._plans.clear()
             plan = self._plans[key] = _plan_of(book, rule, tenant, operation)
         return plan
 

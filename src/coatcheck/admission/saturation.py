@@ -71,18 +71,14 @@ class Saturation:
         return held
 
     def _require_limits(self, held: Sequence[Limit]) -> None:
-        for limit in held:
-            name, _, scope = limit.key
-            is_over = self._is_too_deep if name == LimitName.QUEUED else self._is_too_old
-            if is_over(scope, limit.value):
-                raise _saturated(name, scope, self._drain_s(scope, name, limit.value))
-
-    def _is_too_deep(self, scope: str, most: float) -> bool:
-        return self._depth(scope) + 1 > most
-
-    def _is_too_old(self, scope: str, most_s: float) -> bool:
-        oldest_at = self._measures.total(scope).oldest_ready_at
-        return most_s <= 0 or (oldest_at is not None and self._clock.now() - oldest_at > most_s * 1000)
+        now = self._clock.now()
+        for (name, _, scope), most in held:
+            if name == LimitName.QUEUED:
+                is_over = self._depth(scope) + 1 > most
+            else:
+                is_over = self._measures.total(scope).is_older(most, now)
+            if is_over:
+                raise _saturated(name, scope, self._drain_s(scope, name, most))
 
     def _depth(self, scope: str) -> int:
         return self._measures.total(scope).waiting + self._measures.since(scope)
@@ -94,9 +90,7 @@ class Saturation:
             return _UNKNOWN_S
         return (self._depth(scope) + 1 - most) / starts_per_s
 
-    def _require_start_in_time(
-        self, operation: Operation, admitted: Admitted, tenant: str, latest: InstantMs
-    ) -> None:
+    def _require_start_in_time(self, operation: Operation, admitted: Admitted, tenant: str, latest: InstantMs) -> None:
         now = self._clock.now()
         if admitted.start_at > now:
             return

@@ -12,7 +12,7 @@ _SHORTAGE: Final = 1e-6
 
 
 class BucketSize(NamedTuple):
-    """Tokens that come in each second, and the most a bucket holds."""
+    """Tokens that come in each second, and the most a bucket holds: both 0 where nothing is ever let through."""
 
     rate: float
     burst: float
@@ -20,7 +20,7 @@ class BucketSize(NamedTuple):
     @property
     def is_shut(self) -> bool:
         """Whether it never lets anything through."""
-        return self.rate <= 0 or self.burst <= 0
+        return self.rate <= 0
 
     @property
     def window_s(self) -> int:
@@ -41,21 +41,21 @@ class BucketSize(NamedTuple):
 
     def allows(self, missing: float) -> bool:
         """Whether there is a token."""
-        return self.burst - missing >= 1 - _SHORTAGE and self.rate > 0
+        return self.burst - missing >= 1 - _SHORTAGE
 
     def tokens(self, missing: float) -> int:
         """How many may be taken at once."""
-        return 0 if self.is_shut else max(0, math.floor(self.burst - missing + _SHORTAGE))
+        return max(0, math.floor(self.burst - missing + _SHORTAGE))
 
     def next_token_s(self, missing: float) -> float:
         """When there will be one more than `tokens`; infinite where none ever comes."""
-        if self.is_shut:
+        if self.rate <= 0:
             return math.inf
         return max(0.0, (self.tokens(missing) + 1 - (self.burst - missing)) / self.rate)
 
 
 def bucket_size(rate: float, burst: float | None) -> BucketSize:
     """The bucket of a rate: without a burst of its own it holds what comes in within a second, and at least one."""
-    if burst is None:
-        return BucketSize(rate, max(1.0, rate))
-    return BucketSize(rate, 0.0 if burst <= 0 else max(1.0, burst))
+    if rate <= 0 or (burst is not None and burst <= 0):
+        return BucketSize(0.0, 0.0)
+    return BucketSize(rate, max(1.0, rate if burst is None else burst))

@@ -7,8 +7,10 @@ what is absent or None is unlimited.
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
+from functools import lru_cache
 from typing import Final, NamedTuple, TypeAlias
 
+from coatcheck.core import limits
 from coatcheck.core.tenancy import LimitOverride
 
 EACH: Final = "*"
@@ -61,6 +63,7 @@ class LimitBook:
         changed = {(override.name, override.tenant, override.operation): override.value for override in overrides}
         self._values: Mapping[LimitKey, float | None] = {**defaults, **changed}
         self._names = frozenset(name for (name, _, _), value in self._values.items() if value is not None)
+        self._own = lru_cache(limits.TENANT_LIMITS_REMEMBERED_MAX)(self._find_own)
 
     @property
     def values(self) -> Mapping[LimitKey, float | None]:
@@ -89,8 +92,9 @@ class LimitBook:
 
     def own(self, name: str, tenant: str, operation: str) -> tuple[Limit, ...]:
         """Of these, those that are the tenant's own: in the operation, and over all."""
-        if name not in self._names:
-            return ()
+        return self._own(name, tenant, operation) if name in self._names else ()
+
+    def _find_own(self, name: str, tenant: str, operation: str) -> tuple[Limit, ...]:
         return tuple(limit for limit in self.of(name, tenant, operation) if limit.is_of_tenant)
 
     def _first(self, *keys: LimitKey) -> Limit | None:
