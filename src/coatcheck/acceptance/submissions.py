@@ -34,7 +34,7 @@ def submission_of(
         traceparent=admitted.traceparent,
         key=_key(admitted.key, operation.policy, created_at),
         limits=terms.queued(tenant, operation.name),
-        charges=terms.charges(tenant, operation.name, admitted.costs, created_at),
+        charges=terms.charges(tenant, operation.name, admitted.costs, created_at) if admitted.costs else (),
     )
 
 

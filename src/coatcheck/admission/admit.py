@@ -45,7 +45,7 @@ def admit(operation: Operation, raw_body: bytes, options: SubmissionOptions, now
         correlation_id=options.correlation_id,
         traceparent=options.traceparent,
         key=_key_of_body(options.idempotency_key, body),
-        costs=costs_of(operation, request),
+        costs=costs_of(operation, request) if policy.cost else (),
     )
 
 
@@ -94,7 +94,9 @@ def _start(start_after: InstantMs, now: InstantMs) -> InstantMs:
 def _deadline(options: SubmissionOptions, policy: Policy, start_at: InstantMs, now: InstantMs) -> InstantMs | None:
     deadline_at = options.deadline
     if deadline_at is None:
-        return _default_deadline(policy, start_at, now)
+        return (
+            None if policy.deadline_default_s is None else _default_deadline(policy.deadline_default_s, start_at, now)
+        )
     if deadline_at <= now:
         raise Refused("invalid-header", "Job-Deadline is not in the future.")
     if deadline_at <= start_at:
@@ -104,12 +106,10 @@ def _deadline(options: SubmissionOptions, policy: Policy, start_at: InstantMs, n
     return deadline_at
 
 
-def _default_deadline(policy: Policy, start_at: InstantMs, now: InstantMs) -> InstantMs | None:
-    if policy.deadline_default_s is None:
-        return None
-    deadline_at = min(now + round(policy.deadline_default_s * 1000), limits.INSTANT_MS_MAX)
+def _default_deadline(after_s: float, start_at: InstantMs, now: InstantMs) -> InstantMs:
+    deadline_at = min(now + round(after_s * 1000), limits.INSTANT_MS_MAX)
     if deadline_at <= start_at:
-        detail = f"Job-Start-After is not before the operation's deadline of {policy.deadline_default_s:g} seconds."
+        detail = f"Job-Start-After is not before the operation's deadline of {after_s:g} seconds."
         raise Refused("invalid-header", f"{detail} Send a Job-Deadline after it, where the operation allows one.")
     return deadline_at
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from coatcheck.admission.measures import Measures, Tally
+from coatcheck.admission.measures import Measures, Tally, enter, leave
 from coatcheck.admission.options import Admitted
 from coatcheck.admission.rates import SUBMISSIONS, Permit, Rates
 from coatcheck.admission.saturation import Saturation
@@ -17,13 +17,11 @@ class Passage:
     def __init__(self, tallies: Sequence[Tally], permit: Permit | None) -> None:
         self._tallies = tallies
         self._permit = permit
-        for tally in tallies:
-            tally.enter()
+        enter(tallies)
 
     def settle(self, is_accepted: bool) -> None:
         """The job is in the queue, or what was taken for it is given back."""
-        for tally in self._tallies:
-            tally.leave(is_accepted)
+        leave(self._tallies, is_accepted)
         if self._permit is not None and not is_accepted:
             self._permit.give_back()
 

@@ -5,7 +5,7 @@ never in what this one did.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from coatcheck.core.job import InstantMs
@@ -49,19 +49,6 @@ class Tally:
     def __init__(self) -> None:
         self.coming = self.since = self.since_begun = 0
 
-    def enter(self) -> None:
-        """A job is on its way into the store."""
-        self.coming += 1
-        self.since += 1
-        self.since_begun += 1
-
-    def leave(self, is_accepted: bool) -> None:
-        """It is there, or it is not accepted."""
-        self.coming -= 1
-        if not is_accepted:
-            self.since -= 1
-            self.since_begun -= 1
-
     def begin(self) -> None:
         """A measure is begun. What is on its way may be seen by it or not, and a limit is rather kept than passed."""
         self.since_begun = self.coming
@@ -69,6 +56,23 @@ class Tally:
     def end(self) -> None:
         """It is known."""
         self.since = self.since_begun
+
+
+def enter(tallies: Iterable[Tally]) -> None:
+    """A job is on its way into the store."""
+    for tally in tallies:
+        tally.coming += 1
+        tally.since += 1
+        tally.since_begun += 1
+
+
+def leave(tallies: Iterable[Tally], is_accepted: bool) -> None:
+    """It is there, or it is not accepted."""
+    for tally in tallies:
+        tally.coming -= 1
+        if not is_accepted:
+            tally.since -= 1
+            tally.since_begun -= 1
 
 
 class Measures:
@@ -87,6 +91,7 @@ class Measures:
         self._begun_s = self._known_s = float("-inf")
         self._reading: asyncio.Task[None] | None = None
         self._tallies: dict[tuple[str, str], Tally] = {}
+        self._on_the_way: dict[tuple[str, str], tuple[Tally, Tally, Tally]] = {}
         self.is_known = False
         self._watchers: list[Callable[[Mapping[str, QueueMeasure]], None]] = []
 
@@ -127,8 +132,13 @@ class Measures:
         return 0 if tally is None else tally.since
 
     def tallies(self, operation: str, tenant: str) -> tuple[Tally, Tally, Tally]:
-        """Where a tenant's job in an operation is to be counted on its way."""
-        return self._tally(operation, tenant), self._tally(operation, ALL), self._tally(ALL, ALL)
+        """Where a tenant's job in an operation is to be counted: its own, the operation's and that of all."""
+        key = (operation, tenant)
+        found = self._on_the_way.get(key)
+        if found is None:
+            found = self._tally(operation, tenant), self._tally(operation, ALL), self._tally(ALL, ALL)
+            self._on_the_way[key] = found
+        return found
 
     async def close(self) -> None:
         """Measure no more."""
@@ -164,6 +174,7 @@ class Measures:
         for tally in self._tallies.values():
             tally.end()
         self._tallies = {key: tally for key, tally in self._tallies.items() if tally.coming or tally.since}
+        self._on_the_way.clear()
         for callback in self._watchers:
             callback(self._queues)
 

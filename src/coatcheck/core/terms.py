@@ -47,8 +47,6 @@ class Terms:
         self, tenant: str, operation: str, costs: Iterable[tuple[str, Millionths]], now: InstantMs
     ) -> tuple[Charge, ...]:
         """What a job is to be charged that costs this and is accepted now."""
-        if not costs:
-            return ()
         return tuple(
             Charge(kind, units, self.window(kind, now), self.caps(kind, tenant, operation)) for kind, units in costs
         )

@@ -71,7 +71,9 @@ class HttpEdge:
 
     async def _serve(self, exchange: Exchange) -> None:
         try:
-            self._check_head(exchange)
+            if exchange.direct is None:
+                # Our own server has measured the headers while they came.
+                self._check_head(exchange)
             found = self._resources.find(route_path(exchange.scope))
             if found is None:
                 await self._documents.serve(exchange)
@@ -110,9 +112,6 @@ class HttpEdge:
                 await answer_problem(exchange, refused)
 
     def _check_head(self, exchange: Exchange) -> None:
-        if exchange.direct is not None:
-            # Our own server has measured them while they came.
-            return
         bytes_max, headers = self._services.settings.headers_bytes_max, exchange.scope["headers"]
         if sum(len(name) + len(value) + _HEADER_OVERHEAD_BYTES for name, value in headers) > bytes_max:
             raise Refused("headers-too-large", f"The request headers have more than {bytes_max} bytes together.")

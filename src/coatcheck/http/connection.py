@@ -112,7 +112,7 @@ class Connection(HttpToolsProtocol):
 
     def on_url(self, url: bytes) -> None:
         if not self._is_resuming:
-            super().on_url(url)
+            self.url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if not self._is_head_open:
