@@ -15,8 +15,10 @@ async def require_taking(directory: Directory, operation: str, tenant: str) -> N
     """
     if not directory.is_confirmed:
         await directory.confirmed()
-    if not directory.tenant(tenant).may_submit:
+    controls = directory.controls
+    control = controls.tenants.get(tenant)
+    if control is not None and not control.may_submit:
         raise Refused("tenant-suspended", "No new work is taken for this tenant.")
-    if directory.mode(operation) is OperationMode.DRAINING:
+    if controls.modes.get(operation) is OperationMode.DRAINING:
         detail = f"The operation {operation!r} finishes what it has and takes no new work now."
         raise Refused("draining", detail, headers=[("Retry-After", str(limits.RETRY_AFTER_S_MAX))])

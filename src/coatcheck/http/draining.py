@@ -7,24 +7,20 @@ class DrainState:
     """Begins once and never ends. `on_begin` callbacks run in the thread that begins it, which owns the event loop."""
 
     def __init__(self) -> None:
-        self._has_begun = False
+        self.has_begun = False
         self._callbacks: list[Callable[[], None]] = []
-
-    @property
-    def has_begun(self) -> bool:
-        return self._has_begun
 
     def on_begin(self, callback: Callable[[], None]) -> None:
         """Call `callback` when draining begins; at once if it has begun."""
-        if self._has_begun:
+        if self.has_begun:
             callback()
         else:
             self._callbacks.append(callback)
 
     def begin(self) -> None:
         """Stop accepting, end waits and streams. A second call changes nothing."""
-        if self._has_begun:
+        if self.has_begun:
             return
-        self._has_begun = True
+        self.has_begun = True
         for callback in self._callbacks:
             callback()
