@@ -34,7 +34,7 @@ from coatcheck.testing.conformance.finishing import (
     TestOtherOutcomes,
     TestSuccess,
 )
-from coatcheck.testing.conformance.inbox import TestInbox, TestInboxEvents, TestInboxKeys
+from coatcheck.testing.conformance.inbox import TestInbox, TestInboxEvents, TestInboxForOperators, TestInboxKeys
 from coatcheck.testing.conformance.leases import TestHeartbeats, TestRescue, TestZombies
 from coatcheck.testing.conformance.operating import TestDeadLetters, TestOperating, TestSurveys
 from coatcheck.testing.conformance.outbox import TestOutbox
@@ -45,7 +45,7 @@ from coatcheck.testing.conformance.queue_limits import (
     TestQueueLimitsTogether,
 )
 from coatcheck.testing.conformance.reading import TestExpiry, TestIsolation, TestLists, TestMeasures
-from coatcheck.testing.conformance.revoking import TestQuarantine, TestRevokedInbox, TestRevoking
+from coatcheck.testing.conformance.revoking import TestQuarantine, TestRevokedInbox, TestRevoking, TestWhatIsLeft
 from coatcheck.testing.conformance.start_limits import (
     TestHeldTurns,
     TestShares,
@@ -89,6 +89,7 @@ SUITE = [
     TestHeldTurns,
     TestInbox,
     TestInboxEvents,
+    TestInboxForOperators,
     TestInboxKeys,
     TestIsolation,
     TestKeyRaces,
@@ -122,6 +123,7 @@ SUITE = [
     TestTransitions,
     TestWakeUps,
     TestWeights,
+    TestWhatIsLeft,
     TestZombies,
 ]
 

@@ -69,6 +69,7 @@ AHEAD_COUNTED_MAX = 1_000
 JOBS_SURVEYED_MAX = 5_000
 TENANT_JOBS_COUNTED_MAX = 100_000
 TENANTS_SWEPT_MAX = 100
+INBOX_JOBS_COUNTED_MAX = 100_000
 JOBS_PRINTED_MAX = 10_000
 
 # How fast dead letters are redriven, and what is read of a corrected payload

@@ -97,6 +97,17 @@ METRICS: tuple[MetricRow, ...] = (
     _counter(
         "revoked_jobs", "jobs", ("what",), "Jobs of revoked tenants that were cancelled, asked to end, or erased."
     ),
+    _gauge("revocations_under_way", "tenants", (), "Revoked tenants for whom something is left to do, up to 100."),
+    _gauge(
+        "revocation_jobs_left",
+        "jobs",
+        ("what",),
+        "Jobs of those tenants that have to end yet, or are finished and to be erased, up to 100,000.",
+    ),
+    _gauge(
+        "inbox_jobs", "jobs", (), "Jobs handed in within a caller's transaction that wait in the inbox, up to 100,000."
+    ),
+    _gauge("inbox_oldest_age_seconds", "seconds", (), "How long ago the oldest job in the inbox was handed in."),
     _counter("inbox_promoted", "jobs", (), "Jobs handed in within a caller's transaction and moved into the queue."),
     _counter(
         "pruned",

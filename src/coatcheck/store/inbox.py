@@ -6,10 +6,19 @@ queued, from the moment the caller commits; the engine moves it on into the queu
 
 from typing import Any, Protocol, runtime_checkable
 
+from msgspec import Struct
+
 from coatcheck.core.job import InstantMs
 from coatcheck.core.policy import Policies
 from coatcheck.core.terms import Terms
 from coatcheck.store.records import Disposition, Submission
+
+
+class InboxMeasure(Struct, frozen=True):
+    """How many jobs wait in the inbox, counted up to INBOX_JOBS_COUNTED_MAX, and when the first was handed in."""
+
+    waiting: int
+    oldest_at: InstantMs | None
 
 
 @runtime_checkable
@@ -32,4 +41,8 @@ class InboxStore(Protocol):
 
         Touches at most `limit` rows, does nothing twice, and may run in every process.
         """
+        ...
+
+    async def measure_inbox(self) -> InboxMeasure:
+        """What is committed and waits in the inbox now."""
         ...

@@ -4,7 +4,7 @@ A step looks at what is there now and notes nothing between: it goes on wherever
 that came in at the very moment of the revocation as it finds all others.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Protocol
 
 import msgspec
@@ -39,6 +39,10 @@ class RevocationTerms(Struct, frozen=True):
         """What becomes of the jobs of an operation."""
         return self.by_operation.get(operation, self.policy)
 
+    def among(self, operations: Iterable[str], *policies: Revocation) -> list[str]:
+        """Those of the operations for whose jobs one of the policies holds."""
+        return [operation for operation in operations if self.of(operation) in policies]
+
     def may_be_done(self, now: InstantMs) -> bool:
         """Whether every process has known of it for long enough."""
         return now >= self.revoked_at + KNOWN_EVERYWHERE_MS
@@ -56,6 +60,26 @@ class RevocationStep(Struct, frozen=True):
     def touched(self) -> int:
         """How many jobs it changed."""
         return self.cancelled + self.asked + self.erased
+
+
+class RevocationsLeft(Struct, frozen=True):
+    """What is left to do: tenants whose revocation is under way, and their jobs that have to end or to be erased yet.
+
+    Up to TENANTS_SWEPT_MAX tenants are counted, and so far that TENANT_JOBS_COUNTED_MAX jobs are found.
+    """
+
+    tenants: int = 0
+    to_end: int = 0
+    to_erase: int = 0
+
+    @property
+    def jobs(self) -> int:
+        """All of them."""
+        return self.to_end + self.to_erase
+
+    def and_of_one(self, to_end: int, to_erase: int) -> "RevocationsLeft":
+        """The same with one tenant more."""
+        return RevocationsLeft(self.tenants + 1, self.to_end + to_end, self.to_erase + to_erase)
 
 
 def read_policies(text: str) -> Mapping[str, Revocation]:
@@ -81,4 +105,8 @@ class RevokingStore(Protocol):
 
         Once nothing is left, and the revocation is old enough for every process to know of it, it is noted as done.
         """
+        ...
+
+    async def measure_revocations(self) -> RevocationsLeft:
+        """What is left to do now for all revoked tenants."""
         ...

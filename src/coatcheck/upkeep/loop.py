@@ -19,7 +19,7 @@ from coatcheck.store.contract import Store
 from coatcheck.store.inbox import InboxStore
 from coatcheck.store.records import Prunable, WakeUp, WakeUpKind
 from coatcheck.upkeep.deadlines import DueSweep, OverdueSweep
-from coatcheck.upkeep.gauges import QueueGauges
+from coatcheck.upkeep.gauges import InboxGauges, QueueGauges, RevocationGauges
 from coatcheck.upkeep.inbox import InboxSweep
 from coatcheck.upkeep.rescue import RescueSweep
 from coatcheck.upkeep.retention import RetentionSweep
@@ -122,6 +122,7 @@ def _sweeps(parts: UpkeepParts, on_rescued: Callable[[], None]) -> Sequence[tupl
     sweeps: list[tuple[Sweep, float]] = []
     if isinstance(store, InboxStore):
         sweeps.append((InboxSweep(store, policies, parts.terms, metrics, clock), parts.inbox_interval_s))
+        sweeps.append((InboxGauges(store, metrics, clock), _GAUGES_EVERY_S))
     return [
         *sweeps,
         (
@@ -131,5 +132,6 @@ def _sweeps(parts: UpkeepParts, on_rescued: Callable[[], None]) -> Sequence[tupl
         (OverdueSweep(store, policies, metrics, clock), parts.interval_s),
         (RevocationSweep(store, policies, metrics, clock), parts.interval_s),
         (QueueGauges(store, frozenset(policies.by_operation), metrics, clock), _GAUGES_EVERY_S),
+        (RevocationGauges(store, metrics), _GAUGES_EVERY_S),
         *((RetentionSweep(what, store, metrics, clock), retention_s) for what in Prunable),
     ]

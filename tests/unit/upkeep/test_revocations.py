@@ -11,14 +11,15 @@ from coatcheck.store.controls import AddTenant, AuditEntry, RevokeTenant, Tenant
 from coatcheck.store.operating import JobFilter, JobSurvey
 from coatcheck.testing.conformance.revoking import SOON_S
 from coatcheck.testing.conformance.world import BROKEN, World, job_in
+from coatcheck.upkeep.gauges import RevocationGauges
 from coatcheck.upkeep.revocations import WATCHED_EVERY_S, WATCHED_MS, RevocationSweep
 
 BY = Actor("op", "test")
 
 
-async def revoke(world: World, *tenants: str) -> None:
+async def revoke(world: World, *tenants: str, policy: Revocation = Revocation.CANCEL) -> None:
     for name in tenants:
-        for change in (AddTenant(Tenant(name, world.now)), RevokeTenant(name, Revocation.CANCEL, world.now)):
+        for change in (AddTenant(Tenant(name, world.now)), RevokeTenant(name, policy, world.now)):
             await world.store.change_controls(change, AuditEntry(world.now, "op", "cli", "change", name, name))
 
 
@@ -37,6 +38,26 @@ async def test_all_revoked_tenants_have_their_turn(world: World) -> None:
     assert max(counts) <= 3
     assert metrics.read("revoked_jobs", what="cancelled") == 4
     assert len(await world.claim(slots=9)) == 2
+
+
+async def test_gauges_show_what_is_left_and_return_to_zero(world: World) -> None:
+    metrics = Metrics()
+    gauges = RevocationGauges(world.store, metrics)
+    await job_in(world, Status.SUCCEEDED, tenant="acme")
+    await world.accept(tenant="acme")
+    await revoke(world, "acme", policy=Revocation.ERASE)
+
+    async def shown() -> list[float]:
+        assert await gauges.run_once(10) == 0
+        left = [metrics.read("revocation_jobs_left", what=what) for what in ("end", "erase")]
+        return [metrics.read("revocations_under_way"), *left]
+
+    assert await shown() == [1, 1, 1]
+    world.clock.advance(SOON_S)
+    sweep = sweep_of(world, metrics)
+    while await sweep.run_once(10):
+        pass
+    assert await shown() == [0, 0, 0]
 
 
 async def test_what_is_done_is_looked_at_now_and_then_for_a_day(world: World) -> None:

@@ -7,11 +7,12 @@ from coatcheck.core.policy import Policies
 from coatcheck.core.states import Status
 from coatcheck.core.terms import ANY_TERMS, Terms
 from coatcheck.observe.metrics import Metrics
+from coatcheck.store.inbox import InboxMeasure
 from coatcheck.store.records import Disposition, Prunable, Submission, Tombstone
 from coatcheck.testing.clock import ManualClock
 from coatcheck.testing.conformance.world import DONE, LEASE_S, OPERATION, TENANT, World
 from coatcheck.upkeep.deadlines import DueSweep, OverdueSweep
-from coatcheck.upkeep.gauges import QueueGauges
+from coatcheck.upkeep.gauges import InboxGauges, QueueGauges
 from coatcheck.upkeep.inbox import InboxSweep
 from coatcheck.upkeep.rescue import RescueSweep
 from coatcheck.upkeep.retention import RetentionSweep
@@ -113,8 +114,16 @@ async def test_the_inbox_is_promoted_in_bounded_batches() -> None:
             asked.append(limit)
             return 3 if len(asked) == 1 else 0
 
-    metrics = Metrics()
-    sweep = InboxSweep(Inbox(), Policies({}), lambda: ANY_TERMS, metrics, ManualClock())
+        async def measure_inbox(self) -> InboxMeasure:
+            return InboxMeasure(0, None) if asked else InboxMeasure(3, clock.now() - 1500)
+
+    metrics, clock = Metrics(), ManualClock()
+    gauges = InboxGauges(Inbox(), metrics, clock)
+    assert await gauges.run_once(10) == 0
+    assert (metrics.read("inbox_jobs"), metrics.read("inbox_oldest_age_seconds")) == (3, 1.5)
+    sweep = InboxSweep(Inbox(), Policies({}), lambda: ANY_TERMS, metrics, clock)
     assert [await sweep.run_once(3) for _ in range(2)] == [3, 0]
     assert asked == [3, 3]
     assert metrics.read("inbox_promoted") == 3
+    await gauges.run_once(10)
+    assert (metrics.read("inbox_jobs"), metrics.read("inbox_oldest_age_seconds")) == (0, 0)

@@ -7,6 +7,7 @@ from coatcheck.core.job import InstantMs
 from coatcheck.core.policy import Policies
 from coatcheck.core.terms import Terms
 from coatcheck.observe.metrics import Metrics
+from coatcheck.store.inbox import InboxMeasure
 from coatcheck.store.records import Promotion, WakeUp
 from coatcheck.testing.conformance.world import LEASE_S, World
 from coatcheck.testing.waiting import wait_until_async
@@ -71,10 +72,15 @@ async def test_a_store_with_an_inbox_has_it_looked_into_at_its_own_pace(world: W
         looks.append(limit)
         return 0
 
-    vars(world.store).update(promote_inbox=promote_inbox, hand_in=promote_inbox)
-    upkeep = Upkeep(replace(parts(world, NEVER_S), inbox_interval_s=0.01))
+    async def measure_inbox() -> InboxMeasure:
+        return InboxMeasure(2, None)
+
+    vars(world.store).update(promote_inbox=promote_inbox, hand_in=promote_inbox, measure_inbox=measure_inbox)
+    metrics = Metrics()
+    upkeep = Upkeep(replace(parts(world, NEVER_S), inbox_interval_s=0.01, metrics=metrics))
     upkeep.start()
     await wait_until_async(lambda: len(looks) > 3, "several looks while everything else waits")
+    await wait_until_async(lambda: metrics.read("inbox_jobs") == 2, "its gauges are set")
     await upkeep.stop()
 
 

@@ -5,6 +5,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from coatcheck.core import limits
 from coatcheck.core.costs import OverBudget, units_of
 from coatcheck.core.errors import ErrorCategory, ErrorInfo
 from coatcheck.core.events import EventType
@@ -12,6 +13,7 @@ from coatcheck.core.job import InstantMs
 from coatcheck.core.policy import Policies
 from coatcheck.core.states import Status
 from coatcheck.core.terms import ANY_TERMS, Terms
+from coatcheck.store.inbox import InboxMeasure
 from coatcheck.store.records import (
     Accepted,
     Disposition,
@@ -68,6 +70,10 @@ class Inbox(Facet):
             return len(rows)
 
         return await self._transactions.run(act)
+
+    async def measure_inbox(self) -> InboxMeasure:
+        ((waiting, oldest_at),) = await self._transactions.read("measure_inbox", limits.INBOX_JOBS_COUNTED_MAX)
+        return InboxMeasure(waiting, oldest_at)
 
 
 async def promote_one(transaction: Transaction, named: tuple[str, str], policies: Policies, now: InstantMs) -> None:

@@ -77,9 +77,10 @@ class Operating(Facet):
             operations = [row[0] for row in await self._transactions.read("list_operations", tenant)]
         named = [(operation, status) for operation in operations for status in statuses]
         look = max(survey.limit + 1, limits.JOBS_SURVEYED_MAX // max(1, len(named)))
-        runs: list[list[Glimpse]] = [[] for _ in named]
-        for n, *row in await self._transactions.read("survey_tenant", tenant, *columns(named, 2), *bounds, look):
-            runs[n - 1].append(Glimpse._make(row))
+        runs: list[list[Glimpse]] = [[] for _ in range(len(named) + 1)]
+        asked = (tenant, *columns(named, 2), *bounds, look, "" in statuses, wanted.operation)
+        for n, *row in await self._transactions.read("survey_tenant", *asked):
+            runs[n].append(Glimpse._make(row))
         return await self._page(*choose(survey, runs, look, now), now)
 
     async def _glimpses(self, statement: str, *values: Any) -> Sequence[Glimpse]:

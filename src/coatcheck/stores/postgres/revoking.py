@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 
+from coatcheck.core import limits
 from coatcheck.core.job import InstantMs
 from coatcheck.core.policy import Policies
 from coatcheck.core.starts import Turn
 from coatcheck.core.states import Status
 from coatcheck.core.tenancy import Revocation
 from coatcheck.store.records import WakeUpKind
-from coatcheck.store.revoking import REASON, RevocationStep, RevocationTerms, done_entry
+from coatcheck.store.revoking import REASON, RevocationsLeft, RevocationStep, RevocationTerms, done_entry
 from coatcheck.stores.postgres.audit import write_audit
 from coatcheck.stores.postgres.facet import Facet
 from coatcheck.stores.postgres.queue import leave_turns, take_waiting
@@ -34,6 +35,22 @@ class Revoking(Facet):
         step = await self._transactions.run(act)
         await leave_turns(self._transactions, turns)
         return step
+
+    async def measure_revocations(self) -> RevocationsLeft:
+        left, most = RevocationsLeft(), limits.TENANT_JOBS_COUNTED_MAX
+        for tenant, *row in await self._transactions.read("revocations_under_way", limits.TENANTS_SWEPT_MAX):
+            terms = RevocationTerms.from_row(*row)
+            operations = [found[0] for found in await self._transactions.read("list_operations", tenant)]
+            held = terms.among(operations, Revocation.QUARANTINE)
+            ending = [operation for operation in operations if operation not in held]
+            erased = terms.among(operations, Revocation.ERASE)
+            ((to_end, to_erase),) = await self._transactions.read(
+                "measure_revocation", tenant, ending, held, erased, most
+            )
+            left = left.and_of_one(to_end, to_erase)
+            if left.jobs >= most:
+                break
+        return left
 
 
 class _Carrying:
@@ -105,7 +122,7 @@ class _Carrying:
         """Whether nothing is left to do; if so, that is noted."""
         if not terms.may_be_done(self._now):
             return False
-        held = [operation for operation in operations if terms.of(operation) is Revocation.QUARANTINE]
+        held = terms.among(operations, Revocation.QUARANTINE)
         ending = [operation for operation in operations if operation not in held]
         if (await self._transaction.rows("has_open", tenant, ending, held))[0][0]:
             return False

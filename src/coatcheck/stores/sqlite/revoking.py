@@ -2,15 +2,17 @@
 
 from collections.abc import Sequence
 
+from coatcheck.core import limits
 from coatcheck.core.job import InstantMs
 from coatcheck.core.policy import Policies
-from coatcheck.core.states import Status
+from coatcheck.core.states import FINAL, Status
 from coatcheck.core.tenancy import Revocation
 from coatcheck.store.records import WakeUpKind
-from coatcheck.store.revoking import REASON, RevocationStep, RevocationTerms, done_entry
+from coatcheck.store.revoking import REASON, RevocationsLeft, RevocationStep, RevocationTerms, done_entry
 from coatcheck.stores.sqlite.audit import write_audit
 from coatcheck.stores.sqlite.facet import Facet
 from coatcheck.stores.sqlite.queue import take_waiting
+from coatcheck.stores.sqlite.readers import Snapshot
 from coatcheck.stores.sqlite.retention import bury
 from coatcheck.stores.sqlite.rows import Place, fixed_of
 from coatcheck.stores.sqlite.settling import Ended, Ending, end_jobs
@@ -28,6 +30,9 @@ class Revoking(Facet):
 
     async def carry_out_revocation(self, tenant: str, policies: Policies, now: InstantMs, limit: int) -> RevocationStep:
         return await self._writer.run(lambda transaction: _carry_out(transaction, tenant, policies, now, limit))
+
+    async def measure_revocations(self) -> RevocationsLeft:
+        return await self._readers.aside(_measure)
 
 
 def _carry_out(transaction: Transaction, tenant: str, policies: Policies, now: InstantMs, limit: int) -> RevocationStep:
@@ -51,6 +56,36 @@ def _carry_out(transaction: Transaction, tenant: str, policies: Policies, now: I
     transaction.fault_point("revocation-half")
     is_done = not (cancelled + asked + erased) and _is_done(transaction, tenant, terms, operations, now)
     return RevocationStep(cancelled, asked, erased, is_done)
+
+
+def _measure(snapshot: Snapshot) -> RevocationsLeft:
+    left = RevocationsLeft()
+    for tenant, *row in snapshot.rows("revocations_under_way", limit=limits.TENANTS_SWEPT_MAX):
+        left = left.and_of_one(*_measure_one(snapshot, tenant, RevocationTerms.from_row(*row)))
+        if left.jobs >= limits.TENANT_JOBS_COUNTED_MAX:
+            break
+    return left
+
+
+def _measure_one(snapshot: Snapshot, tenant: str, terms: RevocationTerms) -> tuple[int, int]:
+    """How many jobs have to end yet, and how many are to be erased."""
+    operations = [row[0] for row in snapshot.rows("list_operations", tenant=tenant)]
+    held = terms.among(operations, Revocation.QUARANTINE)
+    erased = terms.among(operations, Revocation.ERASE)
+
+    def count(statement: str, **values: str | int | None) -> int:
+        return int(snapshot.rows(statement, tenant=tenant, **values)[0][0])
+
+    most = limits.TENANT_JOBS_COUNTED_MAX
+    running = sum(count("count_running_here", operation=operation) for operation in held)
+    ending = [operation for operation in operations if operation not in held]
+    unfinished = sum(count("count_jobs", operation=operation, status=None, most=most) for operation in ending)
+    finished = sum(
+        count("count_jobs", operation=operation, status=status.value, most=most)
+        for operation in erased
+        for status in FINAL
+    )
+    return unfinished + running, finished
 
 
 def _cancel(transaction: Transaction, job_ids: Sequence[str], policies: Policies, now: InstantMs) -> int:

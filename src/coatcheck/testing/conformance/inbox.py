@@ -7,6 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import pytest
 
+from coatcheck.core import limits
 from coatcheck.core.errors import ErrorCategory
 from coatcheck.core.events import EventType
 from coatcheck.core.job import JobRecord
@@ -14,7 +15,8 @@ from coatcheck.core.policy import Policies
 from coatcheck.core.states import Status
 from coatcheck.core.terms import ANY_TERMS, Terms
 from coatcheck.store.contract import Store
-from coatcheck.store.inbox import InboxStore
+from coatcheck.store.inbox import InboxMeasure, InboxStore
+from coatcheck.store.operating import JobFilter, JobSurvey
 from coatcheck.store.records import (
     Accepted,
     CancelAnswer,
@@ -27,6 +29,7 @@ from coatcheck.store.records import (
     Replayed,
     Submission,
 )
+from coatcheck.testing.conformance.operating import survey
 from coatcheck.testing.conformance.world import (
     OTHER_OPERATION,
     TENANT,
@@ -68,6 +71,9 @@ class Inbox:
     async def promote(self, store: Store | None = None, limit: int = 100, terms: Terms = ANY_TERMS) -> int:
         world = self._world
         return await self.of(store or world.store).promote_inbox(Policies(world.policies), terms, world.now, limit)
+
+    async def measure(self) -> InboxMeasure:
+        return await self.of(self._world.store).measure_inbox()
 
     @staticmethod
     def of(store: Store) -> InboxStore:
@@ -208,6 +214,57 @@ class TestInbox(InboxSuite):
             assert await inbox.promote() == 1
             assert (await world.find(submission.job_id)).status is status
             await world.claim()
+
+
+class TestInboxForOperators(InboxSuite):
+    """What operators see of it."""
+
+    async def test_operators_see_it_queued_in_its_place(self, world: World, inbox: Inbox) -> None:
+        first = await world.accept()
+        job = await inbox.commit()
+        other = await inbox.commit(operation=OTHER_OPERATION)
+        last = await world.accept()
+        alone = await inbox.commit(tenant="another")
+        for _ in range(2):
+            for limit in (1, 2, 9):
+                everything = [alone.id, last.id, other.id, job.id, first.id]
+                assert await survey(world, limit) == await survey(world, limit, status=Status.QUEUED) == everything
+                assert await survey(world, limit, tenant=TENANT) == everything[1:]
+            assert await survey(world, tenant="another", status=Status.QUEUED) == [alone.id]
+            assert await survey(world, tenant=TENANT, operation=OTHER_OPERATION) == [other.id]
+            assert await survey(world, operation=OTHER_OPERATION) == [other.id]
+            for status in (Status.RUNNING, Status.FAILED):
+                assert await survey(world, tenant=TENANT, status=status) == await survey(world, status=status) == []
+            assert await survey(world, tenant=TENANT, finished_since=0) == []
+            page = await world.store.survey_jobs(JobSurvey(JobFilter(tenant="another"), 9), world.now)
+            assert list(page.jobs) == [await world.store.find_any_job(alone.id, world.now)] == [alone]
+            await inbox.promote()
+
+    async def test_operators_see_once_what_was_handed_in_twice(self, world: World, inbox: Inbox) -> None:
+        submission = world.submission()
+        for _ in range(2):
+            async with inbox.transaction() as connection:
+                await inbox.hand_in(connection, submission)
+            assert await survey(world) == await survey(world, tenant=TENANT) == [submission.job_id]
+            await inbox.promote()
+
+    async def test_it_is_measured_until_it_is_promoted(
+        self, world: World, inbox: Inbox, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        assert await inbox.measure() == InboxMeasure(0, None)
+        began_at = world.now
+        for _ in range(3):
+            await inbox.commit()
+            world.clock.advance(1)
+        async with inbox.transaction() as connection:
+            await inbox.hand_in(connection, world.submission())
+            assert await inbox.measure() == InboxMeasure(3, began_at), "what is not committed is not there"
+        await inbox.promote(limit=2)
+        assert await inbox.measure() == InboxMeasure(2, began_at + 2000)
+        monkeypatch.setattr(limits, "INBOX_JOBS_COUNTED_MAX", 1)
+        assert await inbox.measure() == InboxMeasure(1, began_at + 2000), "counted no further"
+        await inbox.promote()
+        assert await inbox.measure() == InboxMeasure(0, None)
 
 
 class TestInboxKeys(InboxSuite):

@@ -2,6 +2,7 @@
 
 import pytest
 
+from coatcheck.core import limits
 from coatcheck.core.errors import ErrorCategory
 from coatcheck.core.policy import Policies
 from coatcheck.core.states import Status
@@ -9,7 +10,7 @@ from coatcheck.core.tenancy import Revocation
 from coatcheck.store.controls import AddKey, AddTenant, ApiKey, AuditEntry, RestoreTenant, RevokeTenant, Tenant
 from coatcheck.store.operating import TenantWork
 from coatcheck.store.records import RedriveRefusal, Redriving, Tombstone
-from coatcheck.store.revoking import KNOWN_EVERYWHERE_MS, REASON, RevocationStep
+from coatcheck.store.revoking import KNOWN_EVERYWHERE_MS, REASON, RevocationsLeft, RevocationStep
 from coatcheck.testing.conformance.inbox import Inbox, InboxSuite
 from coatcheck.testing.conformance.world import (
     DONE,
@@ -205,6 +206,48 @@ class TestRevoking(Suite):
         assert await world.find(claim.job.id) == asked
 
 
+class TestWhatIsLeft(Suite):
+    """What is left to do, in numbers."""
+
+    async def test_what_is_left_is_counted_until_nothing_is(self, world: World) -> None:
+        left = {Revocation.FINISH: 2, Revocation.QUARANTINE: 1, Revocation.CANCEL: 2, Revocation.ERASE: 2}
+        owners = ((OPERATION, TENANT), (OTHER_OPERATION, TENANT), (OPERATION, OTHER_TENANT))
+        for status in sorted(Status, key=lambda status: status is Status.QUEUED):
+            for operation, tenant in owners:
+                await job_in(world, status, operation=operation, tenant=tenant)
+        assert await world.store.measure_revocations() == RevocationsLeft()
+        await change(world, AddTenant(Tenant(TENANT, world.now)))
+        for policy, to_end in left.items():
+            await change(world, RevokeTenant(TENANT, policy, world.now, {OTHER_OPERATION: Revocation.QUARANTINE}))
+            to_erase = 3 if policy is Revocation.ERASE else 0
+            assert await world.store.measure_revocations() == RevocationsLeft(1, to_end + 1, to_erase), policy
+        assert await step(world) == RevocationStep(cancelled=1, asked=1, erased=4)
+        assert await world.store.measure_revocations() == RevocationsLeft(1, 2, 0)
+
+    @pytest.mark.parametrize("policy", ENDING)
+    async def test_nothing_is_left_once_it_is_done(self, world: World, policy: Revocation) -> None:
+        for _ in range(3):
+            await world.accept()
+        await revoke(world, policy)
+        world.clock.advance(SOON_S)
+        counts = []
+        while not (await step(world, limit=1)).is_done:
+            left = await world.store.measure_revocations()
+            assert left.tenants == 1
+            counts.append((left.to_end, left.to_erase))
+        assert counts == [(2, 0), (1, 0), (0, 0)], "one that was ended is erased in the same step"
+        assert await world.store.measure_revocations() == RevocationsLeft()
+
+    async def test_what_is_left_is_counted_so_far_only(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(limits, "TENANT_JOBS_COUNTED_MAX", 3)
+        for tenant in (TENANT, OTHER_TENANT):
+            for _ in range(5):
+                await world.accept(tenant=tenant)
+            await change(world, AddTenant(Tenant(tenant, world.now)))
+            await change(world, RevokeTenant(tenant, Revocation.CANCEL, world.now))
+        assert await world.store.measure_revocations() == RevocationsLeft(1, 3, 0)
+
+
 class TestRevokedInbox(InboxSuite):
     """What was handed in within a caller's transaction, and is not in the queue when the tenant is revoked."""
 
@@ -215,6 +258,7 @@ class TestRevokedInbox(InboxSuite):
         await revoke(world, policy)
         world.clock.advance(SOON_S)
         assert not (await step(world)).is_done
+        assert (await world.store.measure_revocations()).to_end == 1
         assert await inbox.promote() == 2
         ended = await world.find(job.id)
         assert ended.error is not None
