@@ -19,8 +19,13 @@ from coatcheck.runtime import Runtime
 from coatcheck.settings import Settings
 
 Name = Annotated[str, typer.Argument(metavar="LIMIT", help=f"One of {', '.join(LimitName)}, or budget:KIND.")]
-Value = Annotated[
-    str, typer.Argument(metavar="VALUE", help="The most that is allowed: a number, 0 for none, or `unlimited`.")
+NameAndValue = Annotated[
+    tuple[str, str],
+    typer.Argument(
+        metavar="LIMIT VALUE",
+        help=f"LIMIT: one of {', '.join(LimitName)}, or budget:KIND. VALUE: the most that is allowed, a number, 0 for"
+        " none, or `unlimited`.",
+    ),
 ]
 OfTenant = Annotated[
     str | None,
@@ -30,6 +35,7 @@ OfOperation = Annotated[str | None, typer.Option("--operation", help="In this op
 
 HEADINGS = ("name", "tenant", "operation", "value", "meaning", "origin")
 UNLIMITED = "unlimited"
+UNKNOWN = "Warning: the store has no job of an operation {!r}. The limit is set; only --app tells whether there is one."
 
 limits = typer.Typer(help="Limits: what is allowed, and where that comes from; change it at run time.")
 
@@ -53,7 +59,7 @@ def list_limits(
 
       coatcheck limits list --tenant acme --operation reports --app bookshop:app
     """
-    found = at_desk(settings, lambda runtime: _room(runtime).list(tenant, operation), app)
+    found = at_desk(settings, lambda runtime: _room(runtime, app).list(tenant, operation), app)
     fields = [limit_fields(limit) for limit in found]
     if as_json:
         print_json({"limits": fields})
@@ -62,23 +68,24 @@ def list_limits(
 
 
 def set_limit(
-    name: Name,
-    value: Value,
+    limit: NameAndValue,
     tenant: OfTenant = None,
     operation: OfOperation = None,
+    app: AppRef = None,
     as_json: AsJson = False,
     *,
     settings: Settings,
 ) -> None:
     """Set a limit, in the place of what settings and declarations say. Every process knows within a second.
 
-    Without --tenant it is for all tenants together.
+    Without --tenant it is for all tenants together. A store does not know which operations there are: a name of none is
+    refused with --app only. Without it you are warned where the store has no job of the operation.
 
     Examples:
 
       coatcheck limits set queued 1000 --tenant acme
 
-      coatcheck limits set submit_rate 5 --tenant '*' --operation reports
+      coatcheck limits set submit_rate 5 --tenant '*' --operation reports --app bookshop:app
 
       coatcheck limits set running 0 --tenant acme
 
@@ -86,8 +93,15 @@ def set_limit(
 
       coatcheck limits set queued unlimited --tenant acme
     """
-    key, most = _key(name, tenant, operation), _value(value)
-    _show(settings, lambda room: room.set(key, most, operator()), as_json)
+    key, most = _key(limit[0], tenant, operation), _value(limit[1])
+
+    async def act(room: Limits) -> LimitInForce:
+        done = await room.set(key, most, operator())
+        if app is None and operation is not None and not await room.has_work(operation):
+            typer.echo(UNKNOWN.format(operation), err=True)
+        return done
+
+    _show(settings, act, as_json, app)
 
 
 def clear(
@@ -108,16 +122,20 @@ def clear(
     _show(settings, lambda room: room.clear(key, operator()), as_json)
 
 
-def _show(settings: Settings, act: Callable[[Limits], Awaitable[LimitInForce]], as_json: bool) -> None:
-    fields = limit_fields(at_desk(settings, lambda runtime: act(_room(runtime))))
+def _show(
+    settings: Settings, act: Callable[[Limits], Awaitable[LimitInForce]], as_json: bool, app: str | None = None
+) -> None:
+    fields = limit_fields(at_desk(settings, lambda runtime: act(_room(runtime, app)), app))
     if as_json:
         print_json(fields)
     else:
         print_fields(dict(zip(HEADINGS, _cells(fields), strict=True)))
 
 
-def _room(runtime: Runtime) -> Limits:
-    return Limits(runtime.store, limit_defaults(runtime.settings, runtime.app))
+def _room(runtime: Runtime, app: str | None) -> Limits:
+    """Without the app any name may be an operation's."""
+    operations = None if app is None else runtime.app.operations
+    return Limits(runtime.store, limit_defaults(runtime.settings, runtime.app), operations)
 
 
 def _key(name: str, tenant: str | None, operation: str | None) -> LimitKey:

@@ -12,7 +12,6 @@ from coatcheck.core.quotas import ALL, LimitKey
 from coatcheck.http.admin_answers import answer_fields, limit_fields, page_fields
 from coatcheck.http.admin_requests import Wish, actor_of, read_query, read_wish
 from coatcheck.http.exchange import Exchange
-from coatcheck.http.refusals import not_found
 from coatcheck.http.services import HttpServices
 from coatcheck.operators.limits import Limits
 
@@ -29,7 +28,6 @@ class LimitRoutes:
     def __init__(self, services: HttpServices, limits: Limits) -> None:
         self._services = services
         self._limits = limits
-        self._operations = services.app.operations
 
     async def list(self, exchange: Exchange) -> None:
         parameters = read_query(exchange, "tenant", "operation")
@@ -37,20 +35,18 @@ class LimitRoutes:
         await answer_fields(exchange, page_fields("limits", [limit_fields(limit) for limit in found], None))
 
     async def show(self, exchange: Exchange) -> None:
-        await answer_fields(exchange, limit_fields(await self._limits.find(self._key(exchange))))
+        await answer_fields(exchange, limit_fields(await self._limits.find(_key(exchange))))
 
     async def set(self, exchange: Exchange) -> None:
-        key = self._key(exchange)
+        key = _key(exchange)
         wish = await read_wish(self._services, exchange, LimitWish)
         await answer_fields(exchange, limit_fields(await self._limits.set(key, wish.value, actor_of(exchange))))
 
     async def clear(self, exchange: Exchange) -> None:
-        limit = await self._limits.clear(self._key(exchange), actor_of(exchange))
+        limit = await self._limits.clear(_key(exchange), actor_of(exchange))
         await answer_fields(exchange, limit_fields(limit))
 
-    def _key(self, exchange: Exchange) -> LimitKey:
-        parameters = read_query(exchange, "tenant", "operation")
-        operation = parameters.get("operation", ALL)
-        if operation != ALL and operation not in self._operations:
-            raise not_found()
-        return exchange.item, parameters.get("tenant", ALL), operation
+
+def _key(exchange: Exchange) -> LimitKey:
+    parameters = read_query(exchange, "tenant", "operation")
+    return exchange.item, parameters.get("tenant", ALL), parameters.get("operation", ALL)

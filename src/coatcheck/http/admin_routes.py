@@ -47,7 +47,7 @@ def admin_collections(services: HttpServices) -> Sequence[AdminCollection]:
     tenants = TenantRoutes(services, Tenants(store))
     keys = KeyRoutes(services, Keys(store))
     spending = SpendingRoutes(Spendings(store))
-    limits = LimitRoutes(services, Limits(store, limit_defaults(services.settings, app)))
+    limits = LimitRoutes(services, Limits(store, limit_defaults(services.settings, app), app.operations))
     operations = ModeRoutes(services, Modes(store, app.operations))
     audit = AuditRoutes(services)
     revocations = RevocationRoutes(services, Tenants(store), revocations_of(services.settings, app, store))

@@ -1,6 +1,6 @@
 """Limits as they hold now, each with where it comes from, and how operators change them at run time."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from enum import StrEnum
 
 from msgspec import Struct
@@ -54,11 +54,15 @@ class Limits:
     Args:
         store: where those set at run time are.
         defaults: those of settings and declarations.
+        operations: those of the app; None where the app is not at hand, so that any name may be one.
     """
 
-    def __init__(self, store: Store, defaults: Mapping[LimitKey, float | None]) -> None:
+    def __init__(
+        self, store: Store, defaults: Mapping[LimitKey, float | None], operations: Collection[str] | None
+    ) -> None:
         self._store = store
         self._defaults = defaults
+        self._operations = operations
 
     async def list(self, tenant: str | None = None, operation: str | None = None) -> Sequence[LimitInForce]:
         """All limits that are or could be set. With a tenant or an operation, those that hold for it."""
@@ -71,25 +75,31 @@ class Limits:
         return [self._in_force(key, overrides) for key in keys]
 
     async def find(self, key: LimitKey) -> LimitInForce:
-        """The limit of this key.
+        """The limit of this key. What was set for an operation that is declared no more is still there.
 
         Raises:
-            Refused: `invalid-request`.
+            Refused: `invalid-request`, or `not-found` where the app is at hand and has no such operation.
         """
-        return self._in_force(_checked(key), await self._overrides())
+        overrides = await self._overrides()
+        if _checked(key) not in overrides and not self._is_declared(key[2]):
+            raise Refused("not-found", "There is no operation of this name.")
+        return self._in_force(key, overrides)
 
     async def set(self, key: LimitKey, value: float | None, actor: Actor) -> LimitInForce:
         """Set a limit, in the place of what settings and declarations say. 0: none allowed; None: unlimited.
 
         Raises:
-            Refused: `invalid-request`, or `conflict` where too many others are set.
+            Refused: `invalid-request`, also where the app is at hand and neither it nor the store has such an
+                operation; or `conflict` where too many others are set.
         """
         name, tenant, operation = _checked(key)
         _check_value(name, value)
-        before = await self.find(key)
+        if not (self._is_declared(operation) or await self.has_work(operation)):
+            raise invalid(FieldError("/operation", "There is no operation of this name."))
+        before = self._in_force(key, await self._overrides())
         entry = self._entry(actor, "limit.set", before, value)
         await self._store.change_controls(SetLimit(LimitOverride(name, tenant, operation, value)), entry)
-        after = await self.find(key)
+        after = self._in_force(key, await self._overrides())
         if (after.value, after.origin) != (value, LimitOrigin.OVERRIDE):
             raise Refused("conflict", f"{limits.LIMITS_SET_MAX:,} limits are set already; clear some.")
         return after
@@ -98,12 +108,20 @@ class Limits:
         """Let settings and declarations hold again; what was not set stays as it is.
 
         Raises:
-            Refused: `invalid-request`.
+            Refused: as `find`.
         """
         before = await self.find(key)
         entry = self._entry(actor, "limit.clear", before, self._defaults.get(key))
         await self._store.change_controls(ClearLimit(*key), entry)
-        return await self.find(key)
+        return self._in_force(key, await self._overrides())
+
+    async def has_work(self, operation: str) -> bool:
+        """Whether the store has, or recently had, jobs of an operation. One that is new has none."""
+        measures = await self._store.measure_queues(self._store.clock.now())
+        return any(measure.operation == operation for measure in measures)
+
+    def _is_declared(self, operation: str) -> bool:
+        return self._operations is None or operation == ALL or operation in self._operations
 
     async def _overrides(self) -> Mapping[LimitKey, float | None]:
         controls = await self._store.read_controls()

@@ -1,6 +1,7 @@
 """A whole HTTP edge over a real SQLite store, driven in this process; the test plays the worker."""
 
 import asyncio
+import secrets
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from starlette.types import ASGIApp, Message
 from coatcheck.acceptance.acceptance import Acceptance
 from coatcheck.admission.buckets import LocalBuckets
 from coatcheck.admission.directory import Directory
+from coatcheck.admission.identity import DEFAULT_TENANT
 from coatcheck.admission.limit_defaults import limit_defaults
 from coatcheck.admission.measures import Measures
 from coatcheck.admission.parts import make_admission
@@ -23,7 +25,8 @@ from coatcheck.completion.estimates import Estimates
 from coatcheck.completion.start_checks import StartChecks
 from coatcheck.completion.watch import JobWatch
 from coatcheck.core.errors import ErrorCategory, ErrorInfo
-from coatcheck.core.job import JobRecord, Progress
+from coatcheck.core.ids import RANDOM_BITS, make_job_id
+from coatcheck.core.job import InstantMs, JobRecord, Progress
 from coatcheck.core.outcome import Failed, Outcome, ResultBody, Succeeded
 from coatcheck.core.quotas import LimitBook, LimitKey
 from coatcheck.http.app import build_asgi
@@ -31,7 +34,7 @@ from coatcheck.http.draining import DrainState
 from coatcheck.http.services import HttpServices
 from coatcheck.observe.metrics import Metrics
 from coatcheck.settings import Settings
-from coatcheck.store.records import Beat, Claim, ClaimRequest, Finishing
+from coatcheck.store.records import Beat, Claim, ClaimRequest, Finishing, Submission
 from coatcheck.stores.sqlite.config import SqliteConfig
 from coatcheck.stores.sqlite.store import SqliteStore
 from coatcheck.testing.clock import ManualClock
@@ -125,6 +128,23 @@ class Site:
         error = ErrorInfo(ErrorCategory.HANDLER_ERROR, "No such branch", "no-branch", "Traceback: secret")
         await self.finish(await self.claim(), Failed(error, is_retryable=False))
         return url
+
+
+def submission_of(operation: str, now: InstantMs) -> Submission:
+    """Work for any operation, as a build that declares it would accept it."""
+    return Submission(
+        job_id=make_job_id(now * 1000, secrets.randbits(RANDOM_BITS)),
+        tenant=DEFAULT_TENANT,
+        operation=operation,
+        operation_version="1",
+        payload=b"{}",
+        created_at=now,
+        available_at=now,
+        deadline_at=None,
+        correlation_id="c",
+        priority=5,
+        max_attempts=5,
+    )
 
 
 @asynccontextmanager

@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 import pytest_asyncio
 from admin_desk import Desk, open_desk
+from http_site import submission_of
 
 from coatcheck.core import limits
 from coatcheck.core.api_keys import digest_of
-from coatcheck.core.tenancy import Revocation
-from coatcheck.store.controls import AuditEntry, RevokeTenant
+from coatcheck.core.tenancy import LimitOverride, Revocation
+from coatcheck.store.controls import AuditEntry, RevokeTenant, SetLimit
+from coatcheck.store.records import Accepted
 
 
 @pytest_asyncio.fixture
@@ -166,6 +168,24 @@ class TestLimits:
 
     async def test_more_that_cannot_be(self, desk: Desk) -> None:
         assert await desk.refused("PUT", "/limits/queued", 422, "invalid-request", {}) == ["/value"]
-        await desk.refused("PUT", "/limits/queued?operation=no-such", 404, "not-found", {"value": 5})
+        path = "/limits/queued?operation=no-such"
+        assert await desk.refused("PUT", path, 422, "invalid-request", {"value": 5}) == ["/operation"]
+        for method in ("GET", "DELETE"):
+            await desk.refused(method, path, 404, "not-found")
         await desk.refused("PUT", "/limits/queued?tenants=acme", 400, "invalid-parameter", {"value": 5})
         assert await desk.actions() == []
+
+    async def test_what_was_set_for_an_operation_that_is_gone_can_be_seen_and_cleared(self, desk: Desk) -> None:
+        store, path = desk.site.store, "/limits/queued?operation=retired"
+        entry = AuditEntry(store.clock.now(), "op", "cli", "limit.set", "queued")
+        await store.change_controls(SetLimit(LimitOverride("queued", "", "retired", 5)), entry)
+        assert (await desk.ask("GET", path))["value"] == 5
+        assert await desk.refused("PUT", path, 422, "invalid-request", {"value": 6}) == ["/operation"]
+        assert (await desk.ask("DELETE", path))["origin"] == "default"
+        await desk.refused("GET", path, 404, "not-found")
+
+    async def test_an_operation_that_is_gone_has_limits_while_it_has_work(self, desk: Desk) -> None:
+        store = desk.site.store
+        assert isinstance(await store.accept_job(submission_of("retired", store.clock.now())), Accepted)
+        limit = await desk.ask("PUT", "/limits/running?operation=retired", 200, {"value": 0})
+        assert (limit["operation"], limit["meaning"]) == ("retired", "none allowed")

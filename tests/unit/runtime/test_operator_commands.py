@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from coatcheck.cli.limits import UNKNOWN
 from coatcheck.cli.main import main
 from coatcheck.core.api_keys import digest_of, key_id_of
 
@@ -24,6 +25,11 @@ class Shell:
         """What a command prints that must succeed."""
         assert self._code(*words) == 0, self._capsys.readouterr().err
         return self._capsys.readouterr().out
+
+    def warned(self, *words: str) -> list[str]:
+        """What a command that must succeed says beside its answer."""
+        assert self._code(*words) == 0
+        return self._capsys.readouterr().err.splitlines()
 
     def json(self, *words: str) -> Any:
         return json.loads(self.run(*words, "--json"))
@@ -119,6 +125,15 @@ def test_limits_know_what_settings_say(shell: Shell, monkeypatch: pytest.MonkeyP
     assert (found["value"], found["meaning"], found["origin"]) == (7, "at most 7", "setting")
 
 
+def test_a_limit_of_an_operation_that_may_be_none_warns(shell: Shell) -> None:
+    words = ("limits", "set", "queued", "5", "--operation")
+    assert shell.warned(*words, "no-such") == [UNKNOWN.format("no-such")]
+    assert "'no-such'" in UNKNOWN.format("no-such")
+    assert shell.warned("limits", "clear", "queued", "--operation", "no-such") == []
+    assert shell.warned(*words, "orders", "--app", "tiny_shop:app") == []
+    assert shell.warned("limits", "set", "queued", "5") == []
+
+
 def test_operations(shell: Shell) -> None:
     for verb, mode in (("pause", "paused"), ("drain", "draining"), ("resume", "open")):
         assert shell.json("operations", verb, "orders")["mode"] == mode
@@ -167,6 +182,10 @@ def test_the_log_names_the_user_and_the_machine(shell: Shell) -> None:
         (("limits", "set", "queued", "1.5"), "/value: This must be a whole number."),
         (("limits", "clear", "queued", "--tenant", "a "), "/tenant: There is white space around it."),
         (("limits", "clear", "queued", "--operation", "No"), "/operation: This is no operation's name"),
+        (
+            ("limits", "set", "queued", "1", "--operation", "no-such", "--app", "tiny_shop:app"),
+            "/operation: There is no op",
+        ),
         (("operations", "pause", "No Such"), "/operation: This is no operation's name"),
         (("operations", "pause", "no-such", "--app", "tiny_shop:app"), "There is no operation of this name."),
         (("audit", "--limit", "0"), "Invalid value for '--limit'"),
