@@ -7,7 +7,8 @@ from typing import Final
 from coatcheck.core import limits
 from coatcheck.core.quotas import EACH
 
-_OPERATION: Final = re.compile(r"[a-z][a-z0-9_-]{0,62}")
+OPERATION_NAME: Final = "[a-z][a-z0-9_-]{0,62}"
+_OPERATION: Final = re.compile(OPERATION_NAME)
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
 _NO_NAMES: Final = frozenset({EACH, ".", ".."})
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from coatcheck.app import Operation
 from coatcheck.http.access import ADMIN, CANCEL, METRICS, OPEN, READ, SUBMIT, VIEW, Access
@@ -20,7 +20,10 @@ from coatcheck.http.room import Room
 from coatcheck.http.services import HttpServices
 from coatcheck.http.status import ReadStatus
 from coatcheck.http.submit import Submit
+from coatcheck.http.undeclared import UNDECLARED_PATH, parse_job_path
 from coatcheck.http.views import BeginViewSession, MakeViewToken
+
+OperationAnswerer: TypeAlias = Callable[[Exchange, Operation], Awaitable[None]]
 
 
 class Method(NamedTuple):
@@ -72,6 +75,15 @@ class Resources:
         collection, _, job_id = parent.rpartition("/")
         parts = self._parts.get(collection)
         resource = None if parts is None else parts.get(last)
+        return self._find_undeclared(path) if resource is None else (resource, job_id)
+
+    def _find_undeclared(self, path: str) -> tuple[Resource, str] | None:
+        found = parse_job_path(path)
+        if found is None or found[0].name in self._services.app.operations:
+            return None
+        operation, job_id, part = found
+        job, parts = self._job_resources(operation, UNDECLARED_PATH)
+        resource = job if part is None else parts.get(part)
         return None if resource is None else (resource, job_id)
 
     def _add_service_routes(self) -> None:
@@ -85,13 +97,19 @@ class Resources:
         self._exact.update({path: Resource(path, methods) for path, methods in routes.items()})
 
     def _add_operation(self, operation: Operation) -> None:
-        services, path, job_path = self._services, operation.path, operation.path + "/{id}"
+        path = operation.path
+        collection = {"POST": Method(_bound(self._submit, operation), SUBMIT)}
+        collection |= self._reading_jobs(_bound(ListJobs(self._services), operation), READ)
+        self._exact[path] = Resource(path, collection, operation)
+        self._jobs[path], self._parts[path] = self._job_resources(operation, path)
 
-        def bound(answerer: Callable[[Exchange, Operation], Awaitable[None]]) -> Answerer:
-            return lambda exchange: answerer(exchange, operation)
+    def _job_resources(self, operation: Operation, route: str) -> tuple[Resource, Mapping[str, Resource]]:
+        """A job of the operation, and the parts of it by name. `route`: the collection, as metrics name it."""
+        services, job_path = self._services, route + "/{id}"
 
-        collection = {"POST": Method(bound(self._submit), SUBMIT)}
-        collection |= self._reading_jobs(bound(ListJobs(services)), READ)
+        def bound(answerer: OperationAnswerer) -> Answerer:
+            return _bound(answerer, operation)
+
         job = {"DELETE": Method(bound(Erase(services)), CANCEL), **self._reading_jobs(bound(self._read), VIEW)}
         parts = {
             "result": self._reading_jobs(bound(ReadResult(services)), VIEW),
@@ -102,11 +120,8 @@ class Resources:
         if views is not None:
             parts["view-token"] = {"POST": Method(bound(MakeViewToken(services, views)), READ)}
             parts["view-session"] = {"POST": Method(bound(BeginViewSession(services)), VIEW)}
-        self._exact[path] = Resource(path, collection, operation)
-        self._jobs[path] = Resource(job_path, job, operation)
-        self._parts[path] = {
-            name: Resource(f"{job_path}/{name}", methods, operation) for name, methods in parts.items()
-        }
+        resources = {name: Resource(f"{job_path}/{name}", methods, operation) for name, methods in parts.items()}
+        return Resource(job_path, job, operation), resources
 
     def _add_admin(self, collection: AdminCollection) -> None:
         path, item_path = f"/admin/{collection.name}", f"/admin/{collection.name}/{{id}}"
@@ -143,6 +158,10 @@ def answer_with(resource: Resource, job_id: str, exchange: Exchange, doorkeeper:
 async def _answer_later(method: Method, exchange: Exchange, doorkeeper: Doorkeeper) -> None:
     await doorkeeper.admit_later(exchange, method.access)
     await method.answer(exchange)
+
+
+def _bound(answerer: OperationAnswerer, operation: Operation) -> Answerer:
+    return lambda exchange: answerer(exchange, operation)
 
 
 def _reading(answer: Answerer, access: Access) -> dict[str, Method]:
