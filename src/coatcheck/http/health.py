@@ -22,7 +22,10 @@ class Health:
         await exchange.answer(200, _PLAIN, b"ok\n", _NOT_KEPT)
 
     async def ready(self, exchange: Exchange) -> None:
-        """Raises Refused `draining`, or StoreUnavailable, also where the store takes too long."""
+        """Raises Refused `draining`, or StoreUnavailable, also where the store takes too long.
+
+        A disk without room changes nothing: reads go on, and no other process would be any better.
+        """
         if self._services.draining.has_begun:
             raise draining()
         try:

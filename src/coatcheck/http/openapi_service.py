@@ -84,11 +84,14 @@ def _live(problems: ProblemAnswers) -> Schema:
 
 
 def _ready(problems: ProblemAnswers) -> Schema:
-    text = "Send requests here while this answers `200`. It asks the store and never depends on workers."
+    text = (
+        "Send requests here while this answers `200`. It asks the store whether it answers, and depends neither on "
+        "workers nor on room on the disk, since jobs can be read without either."
+    )
     return {
-        **_route("ready", "Can the process take work?", text),
+        **_route("ready", "Do requests belong here?", text),
         "responses": {
-            "200": answer("It can.", _UNKEPT, PLAIN),
+            "200": answer("They do.", _UNKEPT, PLAIN),
             **problems.by_status("draining", "store-unavailable", *UNSTORED),
         },
     }
