@@ -57,6 +57,7 @@ class KeyRoutes:
         await answer_fields(exchange, new_key_fields(new, self._clock.now()), 201, location)
 
     async def show(self, exchange: Exchange) -> None:
+        read_query(exchange)
         await answer_fields(exchange, key_fields(await self._keys.find(exchange.item), self._clock.now()))
 
     async def revoke(self, exchange: Exchange) -> None:

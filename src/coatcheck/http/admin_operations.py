@@ -21,6 +21,7 @@ class ModeRoutes:
         await answer_fields(exchange, page_fields("operations", states, None))
 
     async def show(self, exchange: Exchange) -> None:
+        read_query(exchange)
         await answer_fields(exchange, operation_fields(await self._modes.find(exchange.item)))
 
     async def pause(self, exchange: Exchange) -> None:

@@ -50,6 +50,7 @@ class TenantRoutes:
         await answer_fields(exchange, tenant_fields(tenant), 201, location)
 
     async def show(self, exchange: Exchange) -> None:
+        read_query(exchange)
         await answer_fields(exchange, tenant_fields(await self._tenants.find(exchange.item)))
 
     async def change(self, exchange: Exchange) -> None:

@@ -6,7 +6,8 @@ from typing import NamedTuple, TypeAlias
 
 from coatcheck.app import Operation
 from coatcheck.http.access import ADMIN, CANCEL, METRICS, OPEN, READ, SUBMIT, VIEW, Access
-from coatcheck.http.admin_routes import AdminCollection, Answerers, admin_collections
+from coatcheck.http.admin_routes import admin_collections
+from coatcheck.http.admin_table import AdminCollection, AdminMethods
 from coatcheck.http.aside import Aside
 from coatcheck.http.commands import Cancel, Erase
 from coatcheck.http.doorkeeper import Doorkeeper
@@ -130,8 +131,7 @@ class Resources:
         if collection.item:
             self._jobs[path] = Resource(item_path, _for_operators(collection.item))
         self._parts[path] = {
-            name: Resource(f"{item_path}/{name}", _for_operators(answerers))
-            for name, answerers in collection.parts.items()
+            name: Resource(f"{item_path}/{name}", _for_operators(methods)) for name, methods in collection.parts.items()
         }
 
     def _reading_jobs(self, answerer: Answerer, access: Access) -> dict[str, Method]:
@@ -168,6 +168,6 @@ def _reading(answer: Answerer, access: Access) -> dict[str, Method]:
     return {"GET": Method(answer, access), "HEAD": Method(answer, access)}
 
 
-def _for_operators(answerers: Answerers) -> dict[str, Method]:
-    methods = {method: Method(answer, ADMIN) for method, answer in answerers.items()}
+def _for_operators(routes: AdminMethods) -> dict[str, Method]:
+    methods = {method: Method(route.answer, ADMIN) for method, route in routes.items()}
     return {**methods, "HEAD": methods["GET"]} if "GET" in methods else methods

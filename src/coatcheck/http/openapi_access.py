@@ -28,10 +28,20 @@ class Doors:
         described = self._described()
         return {name: described[name] for name in used}
 
+    @property
+    def operator_schemes(self) -> dict[str, Schema]:
+        """Those that open the operators' API: the operators' own key, and keys with the scope `admin`."""
+        keys = (_BEARER_KEY, _API_KEY) if "keys" in self.settings.auth else ()
+        described = self._described()
+        own = {**described[_OPERATOR], "description": "The operators' key, the setting `operator_key`."}
+        return {_OPERATOR: own, **{name: described[name] for name in keys}}
+
     def security(self, access: Access, method: str = "get") -> Schema:
         """The member `security` of a route; nothing where it is open."""
         if access.is_metrics:
             names = self._metrics_schemes()
+        elif access.scope is Scope.ADMIN:
+            names = tuple(self.operator_schemes)
         elif access.scope is None:
             names = ()
         else:

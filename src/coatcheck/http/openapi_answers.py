@@ -14,6 +14,7 @@ CORRELATED: Final = ("X-Correlation-ID",)
 RATED: Final = ("RateLimit-Policy", "RateLimit")
 UNSTORED: Final = ("headers-too-large", "internal-error")
 STORED: Final = (*UNSTORED, "store-unavailable")
+BODY: Final = ("malformed-json", "request-timeout", "payload-too-large", "unsupported-media-type", "invalid-request")
 _RETRIED: Final = "job-not-finished"
 
 

@@ -83,6 +83,15 @@ _VIEWED: Final[Mapping[str, Schema]] = {
 }
 
 
+_OF_OPERATORS: Final = ("X-Correlation-ID", "Cache-Control", "Retry-After", "Allow")
+
+
+def operator_headers() -> dict[str, Schema]:
+    """The headers of the operators' API by name."""
+    location = {**_ANSWER_HEADERS["Location"], "description": "The URL of what was made."}
+    return {"Location": location, **{name: _ANSWER_HEADERS[name] for name in _OF_OPERATORS}, **_GUARDED}
+
+
 def answer_headers(doors: Doors) -> dict[str, Schema]:
     """The headers of a service's answers by name."""
     guarded = _GUARDED if doors.schemes else {}

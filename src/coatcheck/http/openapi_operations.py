@@ -9,7 +9,7 @@ from typing import Final
 from coatcheck.app import Operation
 from coatcheck.http.access import CANCEL, READ, SUBMIT, VIEW, Access
 from coatcheck.http.openapi_access import Doors
-from coatcheck.http.openapi_answers import CORRELATED, RATED, STORED, ProblemAnswers, answer
+from coatcheck.http.openapi_answers import BODY, CORRELATED, RATED, STORED, ProblemAnswers, answer
 from coatcheck.http.openapi_operation_schemas import JSON, OperationSchemas, job_examples
 from coatcheck.http.openapi_parameters import (
     CORRELATION_ID,
@@ -26,10 +26,7 @@ from coatcheck.http.openapi_schemas import Schema, ref
 READ_CODES: Final = ("polling-too-fast", "saturated", *STORED)
 LIST_CODES: Final = ("invalid-parameter", "invalid-cursor", "not-acceptable", *READ_CODES)
 _FOUND: Final = ("not-found", "job-expired", *STORED)
-_BODY: Final = (
-    *("malformed-json", "request-timeout", "payload-too-large", "unsupported-media-type", "invalid-request"),
-    "not-acceptable",
-)
+_BODY: Final = (*BODY, "not-acceptable")
 _FOUND_READ: Final = ("not-found", "job-expired", *READ_CODES)
 _UNADMITTED: Final = ("rate-limited", "too-many-queued", "budget-exceeded", "saturated")
 _JOB: Final = (*CORRELATED, "ETag", "Cache-Control", "Vary", "Retry-After", "Job-Estimated-Start", "Sunset")

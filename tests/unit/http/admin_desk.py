@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from admin_contract import AdminContract
 from http_site import Site, open_site
 
 from coatcheck.core.api_keys import digest_of
@@ -14,16 +15,18 @@ BEARER = {"Authorization": f"Bearer {OPERATOR_KEY}"}
 
 
 class Desk:
-    """An operator's requests. Each answer is looked through for what must never be shown."""
+    """An operator's requests. Each answer has to fit the document, and to show nothing that must never be shown."""
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: Site, contract: AdminContract) -> None:
         self.site = site
+        self.contract = contract
         self.digests: list[str] = []
 
     async def ask(self, method: str, path: str, status: int = 200, body: Any = None) -> dict[str, Any]:
         """One request to /admin, which must be answered with this status."""
         answer = await self.site.client.request(method, f"/admin{path}", json=body, headers=BEARER)
         assert answer.status_code == status, answer.text
+        self.contract.check(answer, body)
         assert not [digest for digest in self.digests if digest in answer.text]
         if status < 400:
             assert answer.headers["cache-control"] == "no-store"
@@ -48,4 +51,5 @@ class Desk:
 @asynccontextmanager
 async def open_desk(folder: Path, **settings: Any) -> AsyncIterator[Desk]:
     async with open_site(folder, {"operator_key": OPERATOR_KEY, **settings}) as site:
-        yield Desk(site)
+        document = await site.client.get("/admin/openapi.json", headers=BEARER)
+        yield Desk(site, AdminContract(document.json()))
