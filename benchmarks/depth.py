@@ -11,11 +11,10 @@ from benchmarks.accept import post
 from benchmarks.load import Load, drive
 from benchmarks.machine import Share
 from benchmarks.programs import BenchFailed
-from benchmarks.rows import Plan, Row, at_least, at_most, foreign, median_of, paired_ratio
+from benchmarks.rows import PROMISED_SHARE_IN_DEPTH, Plan, Row, at_least, at_most, depth_accept_row
 from benchmarks.seeding import Seed, copy_of, fresh_folder, make_store
 from benchmarks.servers import coatcheck
 
-_PROMISED_SHARE = 0.80
 _CACHE_MIB = 80.0
 _EMPTY_JOBS = 60_000
 _WARM_S = 1.5
@@ -54,7 +53,9 @@ def measure(plan: Plan) -> list[Row]:
         for name in ("few", "full"):
             claims[name].append(_claim(folder, name, plan.seconds))
     section = f"with {plan.depth:,} queued and {plan.depth:,} finished jobs on file"
-    rows = [_accept_row(section, accepts), _claim_row(section, claims), *_memory_rows(section, accepts, claims)]
+    full, empty = ([accepting.load for accepting in accepts[name]] for name in ("full", "empty"))
+    accept_row = depth_accept_row(section, full, empty, "empty file")
+    rows = [accept_row, _claim_row(section, claims), *_memory_rows(section, accepts, claims)]
     fresh_folder("depth")
     return rows
 
@@ -87,24 +88,6 @@ def _claim(folder: Path, name: str, seconds: float) -> Claiming:
     return Claiming(count / (last_ms - began_ms) * 1000, rss_mib, share.foreign_cores)
 
 
-def _accept_row(section: str, accepts: dict[str, list[Accepting]]) -> Row:
-    full, empty = ([accepting.load for accepting in accepts[name]] for name in ("full", "empty"))
-    ratio = paired_ratio(full, empty)
-    return Row(
-        section,
-        "accept, everything on",
-        median_of(full, lambda load: load.rate),
-        "/s",
-        [load.rate for load in full],
-        beside=median_of(empty, lambda load: load.rate),
-        beside_name="empty file",
-        ratio=ratio,
-        verdict=at_least(_PROMISED_SHARE, ratio, f"{_PROMISED_SHARE:.0%}"),
-        foreign_cores=foreign(full, empty),
-        extra={"p99_ms": median_of(full, lambda load: load.p99_ms)},
-    )
-
-
 def _claim_row(section: str, claims: dict[str, list[Claiming]]) -> Row:
     full, few = claims["full"], claims["few"]
     ratio = median(a.rate / b.rate for a, b in zip(full, few, strict=True))
@@ -117,7 +100,7 @@ def _claim_row(section: str, claims: dict[str, list[Claiming]]) -> Row:
         beside=median(claiming.rate for claiming in few),
         beside_name=f"{_EMPTY_JOBS:,} jobs, no history",
         ratio=ratio,
-        verdict=at_least(_PROMISED_SHARE, ratio, f"{_PROMISED_SHARE:.0%}"),
+        verdict=at_least(PROMISED_SHARE_IN_DEPTH, ratio, f"{PROMISED_SHARE_IN_DEPTH:.0%}"),
         foreign_cores=median(claiming.foreign_cores for claiming in [*full, *few]),
     )
 

@@ -11,10 +11,9 @@ from benchmarks.accept import post
 from benchmarks.load import Load, drive
 from benchmarks.postgres import EVENTS, Database, database
 from benchmarks.programs import BenchFailed
-from benchmarks.rows import Plan, Row, at_least, foreign, median_of, paired_ratio
+from benchmarks.rows import PROMISED_SHARE_IN_DEPTH, Plan, Row, at_least, depth_accept_row, foreign
 from benchmarks.seeding import Seed, batches, make_templates, new_key, values_of
 
-_PROMISED_SHARE = 0.80
 _FINISHED_FOR_EACH_QUEUED = 5
 _FEW_JOBS = 60_000
 _WARM_S = 2.0
@@ -46,7 +45,8 @@ def measure(plan: Plan) -> list[Row]:
                 works["few"].append(_work(few, plan.seconds))
             works["full"].append(_work(full, plan.seconds))
     section = f"on PostgreSQL with {plan.depth:,} queued and {finished:,} finished jobs"
-    return [_accept_row(section, accepts), _work_row(section, works, foreign(*accepts.values()))]
+    accept_row = depth_accept_row(section, accepts["full"], accepts["empty"], "empty database")
+    return [accept_row, _work_row(section, works, foreign(*accepts.values()))]
 
 
 def _accept(where: Database, seconds: float) -> Load:
@@ -110,24 +110,6 @@ async def _copy(
             )
 
 
-def _accept_row(section: str, accepts: dict[str, list[Load]]) -> Row:
-    full, empty = accepts["full"], accepts["empty"]
-    ratio = paired_ratio(full, empty)
-    return Row(
-        section,
-        "accept, everything on",
-        median_of(full, lambda load: load.rate),
-        "/s",
-        [load.rate for load in full],
-        beside=median_of(empty, lambda load: load.rate),
-        beside_name="empty database",
-        ratio=ratio,
-        verdict=at_least(_PROMISED_SHARE, ratio, f"{_PROMISED_SHARE:.0%}"),
-        foreign_cores=foreign(full, empty),
-        extra={"p99_ms": median_of(full, lambda load: load.p99_ms)},
-    )
-
-
 def _work_row(section: str, works: dict[str, list[float]], others: float) -> Row:
     ratio = median(full / few for full, few in zip(works["full"], works["few"], strict=True))
     return Row(
@@ -139,6 +121,6 @@ def _work_row(section: str, works: dict[str, list[float]], others: float) -> Row
         beside=median(works["few"]),
         beside_name=f"{_FEW_JOBS:,} jobs, no history",
         ratio=ratio,
-        verdict=at_least(_PROMISED_SHARE, ratio, f"{_PROMISED_SHARE:.0%}"),
+        verdict=at_least(PROMISED_SHARE_IN_DEPTH, ratio, f"{PROMISED_SHARE_IN_DEPTH:.0%}"),
         foreign_cores=others,
     )

@@ -7,6 +7,7 @@ from statistics import median
 from benchmarks.load import Load
 
 FOREIGN_CORES_MAX = 0.25
+PROMISED_SHARE_IN_DEPTH = 0.80
 
 
 @dataclass(frozen=True)
@@ -72,3 +73,21 @@ def at_least(target: float, value: float, words: str) -> Verdict:
 def at_most(target: float, value: float, words: str) -> Verdict:
     """Target and verdict of something that should be small."""
     return Verdict(f"≤ {words}", value <= target)
+
+
+def depth_accept_row(section: str, full: Sequence[Load], empty: Sequence[Load], beside_name: str) -> Row:
+    """How much slower accepting is in a store that is full of jobs than in an empty one."""
+    ratio = paired_ratio(full, empty)
+    return Row(
+        section,
+        "accept, everything on",
+        median_of(full, lambda load: load.rate),
+        "/s",
+        [load.rate for load in full],
+        beside=median_of(empty, lambda load: load.rate),
+        beside_name=beside_name,
+        ratio=ratio,
+        verdict=at_least(PROMISED_SHARE_IN_DEPTH, ratio, f"{PROMISED_SHARE_IN_DEPTH:.0%}"),
+        foreign_cores=foreign(full, empty),
+        extra={"p99_ms": median_of(full, lambda load: load.p99_ms)},
+    )

@@ -122,6 +122,7 @@ class TokenReader:
                 options=_OPTIONS,
             )
         except Exception:
+            # Whatever a verifier makes of claims that anybody may have written, the token is not good.
             raise Unauthenticated("wrong") from None
         return claims
 

@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from coatcheck.cli.flags import with_settings
 from coatcheck.cli.job_filters import BadOption, checked_id, with_filter
-from coatcheck.cli.jobs import AsJson, Limit, Position, print_page, show, survey
+from coatcheck.cli.jobs import AsJson, Limit, Position, print_survey, show
 from coatcheck.cli.loading import load_app_here
 from coatcheck.cli.operator import STORE_SETTINGS, opened_rooms, operator
 from coatcheck.cli.printing import print_json
@@ -56,9 +56,7 @@ def list_dead_letters(
 
       coatcheck dead-letters list --operation reports --category dependency_unavailable
     """
-    position = None if after is None else checked_id(after)
-    meant = structs.replace(wanted, is_dead_letter=True)
-    print_page(asyncio.run(survey(settings, JobSurvey(meant, limit, position))), as_json)
+    print_survey(settings, JobSurvey(structs.replace(wanted, is_dead_letter=True), limit, after), as_json)
 
 
 def redrive(job_id: OneJob, payload: NewPayload = None, app: App = None, *, settings: Settings) -> None:

@@ -52,7 +52,7 @@ def list_jobs(
 
       coatcheck jobs list --operation reports --limit 1000 --json
     """
-    print_page(asyncio.run(survey(settings, JobSurvey(wanted, limit, _checked(after)))), as_json)
+    print_survey(settings, JobSurvey(wanted, limit, after), as_json)
 
 
 def show(job_id: JobId, payload: Payload = False, as_json: AsJson = False, *, settings: Settings) -> None:
@@ -85,8 +85,21 @@ def cancel(app: App, job_id: JobId, reason: Reason = None, *, settings: Settings
     typer.echo(f"{job.id} is {job.status}" if job.status.is_final else f"{job.id} runs and was told to stop")
 
 
-async def survey(settings: Settings, wanted: JobSurvey) -> SurveyPage:
-    """Jobs up to the limit, over as many pages as they take."""
+def print_survey(settings: Settings, wanted: JobSurvey, as_json: bool) -> None:
+    """Jobs up to the limit, as a table, as lines or as JSON. `position` is as the option gave it."""
+    if wanted.position is not None:
+        checked_id(wanted.position)
+    page = asyncio.run(_survey(settings, wanted))
+    if as_json:
+        print_json({"jobs": [operator_fields(job) for job in page.jobs], "next": page.position})
+        return
+    print_rows(HEADINGS, [_row(job) for job in page.jobs])
+    if page.position is not None:
+        typer.echo(f"There are more; go on with --after {page.position}", err=True)
+
+
+async def _survey(settings: Settings, wanted: JobSurvey) -> SurveyPage:
+    """Jobs over as many pages as they take."""
     async with opened_rooms(settings) as rooms:
         found: list[JobRecord] = []
         position = wanted.position
@@ -97,16 +110,6 @@ async def survey(settings: Settings, wanted: JobSurvey) -> SurveyPage:
             position = page.position
             if position is None or len(found) >= wanted.limit:
                 return SurveyPage(found, position)
-
-
-def print_page(page: SurveyPage, as_json: bool) -> None:
-    """Jobs as a table, as lines or as JSON."""
-    if as_json:
-        print_json({"jobs": [operator_fields(job) for job in page.jobs], "next": page.position})
-        return
-    print_rows(HEADINGS, [_row(job) for job in page.jobs])
-    if page.position is not None:
-        typer.echo(f"There are more; go on with --after {page.position}", err=True)
 
 
 def print_job(found: JobInFull, as_json: bool) -> None:
@@ -159,10 +162,6 @@ def _text(value: object) -> str | None:
     if value is None or value == "":
         return None
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _checked(position: str | None) -> str | None:
-    return None if position is None else checked_id(position)
 
 
 async def _show(settings: Settings, job_id: str) -> JobInFull:

@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from coatcheck.completion.representation import instant
+from coatcheck.completion.representation import error_fields, instant, progress_fields, represent_attempt
 from coatcheck.core.errors import ErrorInfo
 from coatcheck.core.job import AttemptRecord, JobRecord
 
 
 def operator_fields(job: JobRecord) -> dict[str, Any]:
     """The job's fields, ready for JSON."""
-    progress, result = job.progress, job.result
+    result = job.result
     return {
         "id": job.id,
         "tenant": job.tenant,
@@ -21,7 +21,7 @@ def operator_fields(job: JobRecord) -> dict[str, Any]:
         "counted_attempts": job.counted_attempts,
         "max_attempts": job.max_attempts,
         "priority": job.priority,
-        "progress": None if progress is None else {"fraction": progress.fraction, "message": progress.message},
+        "progress": progress_fields(job.progress),
         "created_at": instant(job.created_at),
         "started_at": instant(job.started_at),
         "finished_at": instant(job.finished_at),
@@ -44,22 +44,9 @@ def operator_fields(job: JobRecord) -> dict[str, Any]:
 
 def operator_attempt_fields(attempt: AttemptRecord) -> dict[str, Any]:
     """One start of a job, ready for JSON."""
-    return {
-        "number": attempt.number,
-        "started_at": instant(attempt.started_at),
-        "finished_at": instant(attempt.finished_at),
-        "outcome": attempt.outcome,
-        "error": _error(attempt.error),
-    }
+    return {**represent_attempt(attempt), "error": _error(attempt.error)}
 
 
 def _error(error: ErrorInfo | None) -> dict[str, Any] | None:
-    if error is None:
-        return None
-    return {
-        "category": error.category.value,
-        "code": error.code,
-        "title": error.title,
-        "detail": error.detail,
-        "operator_detail": error.operator_detail,
-    }
+    fields = error_fields(error)
+    return None if error is None or fields is None else {**fields, "operator_detail": error.operator_detail}

@@ -101,7 +101,7 @@ def represent_attempt(attempt: AttemptRecord) -> dict[str, Any]:
         "started_at": instant(attempt.started_at),
         "finished_at": instant(attempt.finished_at),
         "outcome": attempt.outcome,
-        "error": _error(attempt.error),
+        "error": error_fields(attempt.error),
     }
 
 
@@ -144,7 +144,7 @@ def fields_of(job: JobRecord, urls: JobUrls) -> dict[str, Any]:
         "version": job.version,
         "attempt": job.attempt,
         "max_attempts": job.max_attempts,
-        "progress": _progress(job.progress),
+        "progress": progress_fields(job.progress),
         "created_at": instant(job.created_at),
         "started_at": instant(job.started_at),
         "finished_at": instant(job.finished_at),
@@ -155,7 +155,7 @@ def fields_of(job: JobRecord, urls: JobUrls) -> dict[str, Any]:
         "result_expires_at": instant(job.result_expires_at),
         "cancel_requested": job.cancel_requested,
         "cancel_reason": job.cancel_reason,
-        "error": _error(job.error),
+        "error": error_fields(job.error),
         "correlation_id": job.correlation_id,
         "redrive_of": job.redrive_of,
         "redriven_as": job.redriven_as,
@@ -171,11 +171,13 @@ def fields_of(job: JobRecord, urls: JobUrls) -> dict[str, Any]:
     return fields
 
 
-def _progress(progress: Progress | None) -> dict[str, Any] | None:
+def progress_fields(progress: Progress | None) -> dict[str, Any] | None:
+    """How far a job is, ready for orjson."""
     return None if progress is None else {"fraction": progress.fraction, "message": progress.message}
 
 
-def _error(error: ErrorInfo | None) -> dict[str, Any] | None:
+def error_fields(error: ErrorInfo | None) -> dict[str, Any] | None:
+    """Why a job or an attempt failed, as far as its client may know, ready for orjson."""
     if error is None:
         return None
     return {"category": error.category, "code": error.code, "title": error.title, "detail": error.detail}

@@ -5,6 +5,7 @@ import itertools
 import secrets
 from collections.abc import Callable
 
+from coatcheck.execution.asks import Asks
 from coatcheck.execution.attempts import Attempts, Rooms
 from coatcheck.execution.claim_loop import ClaimLoop
 from coatcheck.execution.effects import Effects
@@ -39,9 +40,9 @@ class Worker:
         self._finisher = Finisher(parts, self._ledger)
         self._escalation = Escalation(parts, self._ledger, self._finisher)
         self._heartbeats = Heartbeats(parts, self._ledger, self._escalation)
-        self._effects = Effects(parts, self._escalation)
-        self._spends = Spends(parts, self._escalation)
-        rooms = Rooms(self._escalation, self._heartbeats, self._effects, self._spends)
+        self._asks = Asks(self._escalation)
+        effects, spends = Effects(parts, self._asks), Spends(parts, self._escalation, self._asks)
+        rooms = Rooms(self._escalation, self._heartbeats, effects, spends)
         self._attempts = Attempts(parts, self._ledger, self._finisher, rooms)
         self._placement = Placement(parts, self._escalation, self._finisher, self._make_runner)
         self._attempts.placement = self._placement
@@ -99,8 +100,7 @@ class Worker:
         await self._await_claims()
         if not await self._ledger.wait_empty(GIVE_BACK_S):
             self._log.warning("leases_left", jobs=[attempt.job.id for attempt in self._ledger.all()])
-        await self._effects.give_up()
-        await self._spends.give_up()
+        await self._asks.give_up()
         await self._finisher.give_up()
         self._stop_listening()
         for task in self._tasks:
