@@ -97,7 +97,7 @@ METRICS: tuple[MetricRow, ...] = (
     _counter(
         "revoked_jobs", "jobs", ("what",), "Jobs of revoked tenants that were cancelled, asked to end, or erased."
     ),
-    _gauge("revocations_under_way", "tenants", (), "Revoked tenants for whom something is left to do, up to 100."),
+    _gauge("revocations_under_way", "tenants", (), "Revoked tenants whose revocation is not done yet, up to 100."),
     _gauge(
         "revocation_jobs_left",
         "jobs",
