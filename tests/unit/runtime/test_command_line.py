@@ -48,7 +48,7 @@ def call(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
         (("serve", "tiny_shop"), "write MODULE:ATTRIBUTE"),
         (("serve", "tiny_shop:shop"), "has no attribute 'shop'"),
         (("serve", "tiny_shop:Order"), "not a coatcheck App"),
-        (("serve", "tiny_shop:app", "--store", "sqlite:////nowhere/x.db"), "/nowhere does not exist"),
+        (("serve", "tiny_shop:app", "--port", "0", "--store", "sqlite:////nowhere/x.db"), "/nowhere does not exist"),
         (("check", "tiny_shop:app", "--config", "none.toml"), "none.toml cannot be read"),
         (("db",), "Missing command"),
         (("db", "upgrade"), "name its app with --app"),
