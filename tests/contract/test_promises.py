@@ -180,7 +180,7 @@ def test_a_paused_worker_loses_its_lease_and_can_write_nothing(serve: Serve, con
     try:
         serve("--roles", "worker")
         done = client.final(job)
-        assert (done["status"], done["attempt"]) == ("succeeded", 2)
+        assert (done["status"], done["attempt"]) == ("succeeded", 2), client.attempts(job)
         stage.go()
         wait_until(lambda: "returned" in stage.ends, "the first run to return")
     finally:

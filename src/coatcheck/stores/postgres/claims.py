@@ -1,5 +1,6 @@
 """The engine's ClaimStore: claiming, keeping leases alive, ending attempts, recording effects."""
 
+import asyncio
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
@@ -26,6 +27,7 @@ from coatcheck.stores.postgres.transaction import Transaction
 from coatcheck.stores.postgres.turns import restore_tenant, withhold_turns
 
 _LEASE_COLUMNS = 15
+_PART_OF_LEASE_FOR_TURNS = 0.2
 
 Kept: TypeAlias = tuple[Sequence[Beat], InstantMs, LeaseTime]
 Ended: TypeAlias = tuple[Finishing, InstantMs]
@@ -72,13 +74,18 @@ class Claiming(Facet):
         return value
 
     async def _keep_turns(self, taking: Taking, terms: Terms) -> None:
-        """The jobs are leased whatever becomes of this: turns that stay as they were cost fairness, not work."""
+        """The jobs are leased whatever becomes of this: turns that stay as they were cost fairness, not work.
+
+        Their leases run meanwhile, and nobody keeps them yet: a process that was stopped with a turn locked must not
+        cost others what they claimed.
+        """
         try:
-            await advance_turns(self._transactions, taking.costs)
-            await leave_turns(self._transactions, {*taking.drained, *taking.idle})
-            await withhold_turns(self._transactions, taking.held, terms)
+            async with asyncio.timeout(self._config.lease_s * _PART_OF_LEASE_FOR_TURNS):
+                await advance_turns(self._transactions, taking.costs)
+                await leave_turns(self._transactions, {*taking.drained, *taking.idle})
+                await withhold_turns(self._transactions, taking.held, terms)
         except Exception as error:
-            self._log.warning("turns_not_kept", error=str(error))
+            self._log.warning("turns_not_kept", error=str(error) or type(error).__name__)
 
     async def _restore_turns_of(self, tenant: str) -> None:
         """The attempt is ended whatever becomes of this: upkeep looks at turns that stay held."""

@@ -7,11 +7,15 @@ import signal
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import pytest
 
+from coatcheck.core.states import Status
 from coatcheck.store.records import WakeUp, WakeUpKind
 from coatcheck.stores.postgres import wakeups as wakeups_module
+from coatcheck.stores.postgres.connection import connect
 from coatcheck.stores.postgres.store import PostgresStore
 from coatcheck.testing.waiting import wait_until_async
 from harness.postgres_server import shared_server
@@ -216,3 +220,31 @@ async def test_a_tenant_sees_its_own(dsn: str) -> None:
         job_id = await accept(store)
         assert await store.find_job("other", job_id, clock.now()) is None
         assert await store.find_job(TENANT, f"{job_id}\0", clock.now()) is None
+
+
+async def test_a_turn_that_a_stopped_process_holds_costs_nobody_what_it_claimed(dsn: str) -> None:
+    lease_s = 4
+    async with opened(dsn, lease_s=lease_s) as store, _turns_held(dsn, "NO KEY UPDATE"):
+        # Nobody keeps a lease before the claim is answered.
+        async with asyncio.timeout(lease_s):
+            (started,) = await claim(store)
+        assert (await store.finish_attempt(finishing(started), clock.now())).job.status is Status.SUCCEEDED
+
+
+async def test_what_a_stopped_process_holds_is_free_before_others_give_up(dsn: str) -> None:
+    async with opened(dsn) as store, _turns_held(dsn, "UPDATE"):
+        await accept(store)
+
+
+@asynccontextmanager
+async def _turns_held(dsn: str, strength: str) -> AsyncIterator[None]:
+    """A session as of a process that was stopped between two statements: the tenant's turn is there, and locked."""
+    async with opened(dsn) as store:
+        await accept(store)
+        stopped = await connect(dsn)
+        try:
+            await stopped.execute("BEGIN")
+            assert await stopped.execute(f"SELECT FROM turn FOR {strength}") == "SELECT 1"
+            yield
+        finally:
+            stopped.terminate()
