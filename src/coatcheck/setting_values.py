@@ -83,7 +83,10 @@ def sqlite_path(url: str) -> Path | None:
 def store_name(url: str) -> str:
     """What a store's URL names, without what gives access to it."""
     scheme, _, rest = url.partition("://")
-    return f"{scheme}://{rest.partition('?')[0].rpartition('@')[2]}" if is_postgres(url) else url
+    place, _, query = rest.partition("?")
+    # Else the question mark may stand in a password, which would be shown up to there.
+    is_clear = "@" in place or "@" not in query
+    return f"{scheme}://{place.rpartition('@')[2] if is_clear else '(hidden)'}" if is_postgres(url) else url
 
 
 def without_credentials(text: str) -> str:
@@ -101,7 +104,7 @@ def _store_url(url: str) -> str:
     if is_postgres(url):
         return _postgres_url(url)
     scheme, separator, path = url.partition("://")
-    if not separator or scheme != "sqlite" or not path.startswith("/") or path in {"/", "/:memory:"}:
+    if not separator or scheme != "sqlite" or not path.startswith("/") or path in {"/", "/.", "/:memory:"}:
         raise ValueError("no store")
     return url
 

@@ -1,7 +1,7 @@
 """What commands of operators share: a store that is opened for them, the options of all, and values as texts."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Annotated, Any, TypeVar
 
 import typer
@@ -59,4 +59,6 @@ def text_of(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, list):
         return ",".join(map(str, value))
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name}: {one}" for name, one in value.items()) or "-"
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -60,9 +60,11 @@ def show(job_id: JobId, payload: Payload = False, as_json: AsJson = False, *, se
 
     What was handed in is printed on request only; that it was read is written to the audit log.
 
-    Example:
+    Examples:
 
       coatcheck jobs show job_01jd3v6w8r9t0y1z2a3b4c5d6e7f
+
+      coatcheck dead-letters show job_01jd3v6w8r9t0y1z2a3b4c5d6e7f --payload
     """
     checked_id(job_id)
     if payload:

@@ -160,5 +160,6 @@ def _cells(fields: Fields) -> list[str]:
 
 
 limits.command("list")(with_settings(list_limits, STORE_SETTINGS))
-limits.command("set")(with_settings(set_limit, STORE_SETTINGS))
+# A negative number is a value that is refused, and no option.
+limits.command("set", context_settings={"ignore_unknown_options": True})(with_settings(set_limit, STORE_SETTINGS))
 limits.command("clear")(with_settings(clear, STORE_SETTINGS))

@@ -23,6 +23,7 @@ from coatcheck.cli.tenants import tenants
 from coatcheck.cli.version import print_version
 from coatcheck.core.problems import Refused
 from coatcheck.execution.app_ref import AppNotFound, load_app
+from coatcheck.operators.faults import IMPOSSIBLE
 from coatcheck.runtime import StartRefused
 from coatcheck.setting_file import SettingsError
 from coatcheck.store.errors import StoreRefused, StoreUnavailable
@@ -84,7 +85,9 @@ def _place(cause: BaseException | None) -> str:
 
 
 def _told(refused: Refused) -> str:
-    """What an operator's wish was refused for, with each fault of a body."""
+    """What an operator's wish was refused for: the arguments by their names, or the places in a body."""
+    if refused.detail == IMPOSSIBLE:
+        return "; ".join(f"{fault.pointer.lstrip('/')}: {fault.detail}" for fault in refused.errors)
     faults = "; ".join(f"{fault.pointer or 'the body'}: {fault.detail}" for fault in refused.errors)
     return f"{refused.detail} ({faults})" if faults else refused.detail
 

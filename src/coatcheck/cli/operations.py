@@ -10,12 +10,13 @@ from coatcheck.cli.operator import STORE_SETTINGS, operator
 from coatcheck.cli.printing import print_fields, print_json, print_rows
 from coatcheck.core.tenancy import OperationMode
 from coatcheck.http.admin_answers import operation_fields
-from coatcheck.operators.modes import Modes
+from coatcheck.operators.modes import Modes, OperationState
 from coatcheck.runtime import Runtime
 from coatcheck.settings import Settings
 
 Name = Annotated[str, typer.Argument(metavar="OPERATION", help="The operation's name.")]
 
+UNKNOWN = "Warning: the store has no job of an operation {!r}; only --app tells whether there is one."
 HEADINGS = ("name", "mode", "queued", "running")
 
 operations = typer.Typer(help="Operations as a whole: hold them back, let them run dry.")
@@ -67,7 +68,15 @@ def drain(name: Name, app: AppRef = None, as_json: AsJson = False, *, settings: 
 
 
 def _set(settings: Settings, name: str, mode: OperationMode, app: str | None, as_json: bool) -> None:
-    fields = operation_fields(at_desk(settings, lambda runtime: _room(runtime, app).set(name, mode, operator()), app))
+    async def act(runtime: Runtime) -> OperationState:
+        state = await _room(runtime, app).set(name, mode, operator())
+        if app is None:
+            queues = await runtime.store.measure_queues(runtime.clock.now())
+            if name not in {queue.operation for queue in queues}:
+                typer.echo(UNKNOWN.format(name), err=True)
+        return state
+
+    fields = operation_fields(at_desk(settings, act, app))
     if as_json:
         print_json(fields)
     else:

@@ -17,6 +17,8 @@ from rich.text import Text
 _NOT_SHOWN = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _NOT_SHOWN_IN_TEXT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
+_NAME_WIDTH = 18
+
 
 def shown(text: str) -> str:
     """The text on one line, with what drives a terminal or turns its writing round as visible escapes."""
@@ -46,8 +48,9 @@ def print_rows(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     console.print(table)
 
 
-def print_fields(fields: Mapping[str, str | None], width: int = 18) -> None:
+def print_fields(fields: Mapping[str, str | None]) -> None:
     """A line for each field that has a value."""
+    width = max(_NAME_WIDTH, *(len(name) + 1 for name in fields))
     for name, value in fields.items():
         if value is not None:
             typer.echo(f"{name:<{width}}{shown(value)}")

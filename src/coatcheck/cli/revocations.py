@@ -105,9 +105,7 @@ def print_tenant(tenant: Tenant, work: TenantWork, as_json: bool) -> None:
     if as_json:
         print_json(fields)
         return
-    policies = ", ".join(f"{operation}: {policy}" for operation, policy in tenant.by_operation.items())
-    texts = {name: text_of(value) for name, value in fields.items()} | {"revocation_by_operation": policies or "-"}
-    print_fields(texts, width=25)
+    print_fields({name: text_of(value) for name, value in fields.items()})
 
 
 async def _await_done(tenant: Tenant, tenants: Tenants, revocations: Revocations) -> Tenant:

@@ -119,7 +119,7 @@ def _show(settings: Settings, act: Callable[[Tenants], Awaitable[Tenant]], as_js
     if as_json:
         print_json(fields)
     else:
-        print_fields({name: text_of(value) for name, value in fields.items()}, width=20)
+        print_fields({name: text_of(value) for name, value in fields.items()})
 
 
 tenants.command("add")(with_settings(add, STORE_SETTINGS))

@@ -22,6 +22,8 @@ def load_app(app_ref: str) -> App:
     try:
         module = importlib.import_module(module_name)
     except BaseException as error:
+        if isinstance(error, ModuleNotFoundError) and f"{module_name}.".startswith(f"{error.name}."):
+            raise AppNotFound(f"There is no module {error.name!r}, neither here nor where packages are.") from None
         text = " ".join(str(error).split()) or "no reason given"
         raise AppNotFound(f"The module {module_name!r} cannot be imported: {type(error).__name__}: {text}") from error
     try:

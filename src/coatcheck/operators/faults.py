@@ -6,10 +6,12 @@ from coatcheck.core import limits
 from coatcheck.core.names import is_operation_name, tenant_name_fault
 from coatcheck.core.problems import FieldError, Refused
 
+IMPOSSIBLE = "What is asked for cannot be."
+
 
 def invalid(*faults: FieldError) -> Refused:
     """The refusal of values that cannot be."""
-    return Refused("invalid-request", "What is asked for cannot be.", errors=faults)
+    return Refused("invalid-request", IMPOSSIBLE, errors=faults)
 
 
 def check_tenant_name(name: str, pointer: str) -> None:

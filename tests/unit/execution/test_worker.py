@@ -30,7 +30,7 @@ NEVER_POLLS = replace(QUICK, poll_s=600.0)
 @pytest.mark.parametrize(
     ("app_ref", "reason"),
     [
-        ("no_such_module:app", "The module 'no_such_module' cannot be imported: ModuleNotFoundError"),
+        ("no_such_module:app", "There is no module 'no_such_module', neither here nor where packages are."),
         ("execution_handlers:nothing", "The module 'execution_handlers' has no attribute 'nothing'"),
         ("execution_handlers:mark", "'execution_handlers:mark' is a function, not a coatcheck App"),
     ],

@@ -21,14 +21,22 @@ class Shell:
         self._monkeypatch = monkeypatch
         self._capsys = capsys
 
+    def call(self, *words: str) -> int:
+        """Run a command; returns its exit code."""
+        self._monkeypatch.setattr(sys, "argv", ["coatcheck", *words])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert isinstance(ended.value.code, int)
+        return ended.value.code
+
     def run(self, *words: str) -> str:
         """What a command prints that must succeed."""
-        assert self._code(*words) == 0, self._capsys.readouterr().err
+        assert self.call(*words) == 0, self._capsys.readouterr().err
         return self._capsys.readouterr().out
 
     def warned(self, *words: str) -> list[str]:
         """What a command that must succeed says beside its answer."""
-        assert self._code(*words) == 0
+        assert self.call(*words) == 0
         return self._capsys.readouterr().err.splitlines()
 
     def json(self, *words: str) -> Any:
@@ -36,7 +44,7 @@ class Shell:
 
     def refused(self, *words: str) -> str:
         """The one sentence of a command that must be refused."""
-        assert self._code(*words) == 2
+        assert self.call(*words) == 2
         captured = self._capsys.readouterr()
         assert captured.out == ""
         (line,) = captured.err.splitlines()
@@ -44,13 +52,6 @@ class Shell:
 
     def actions(self) -> list[str]:
         return [entry["action"] for entry in self.json("audit")["entries"]]
-
-    def _code(self, *words: str) -> int:
-        self._monkeypatch.setattr(sys, "argv", ["coatcheck", *words])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        assert isinstance(ended.value.code, int)
-        return ended.value.code
 
 
 @pytest.fixture
@@ -78,7 +79,7 @@ def test_tenants(shell: Shell) -> None:
     assert [one["name"] for one in shell.json("tenants", "list", "--after", "acme")["tenants"]] == ["zenith"]
     lines = shell.run("tenants", "list").splitlines()
     assert [line.split("\t")[:4] for line in lines] == [["acme", "0.5", "no", "-"], ["zenith", "1", "no", "-"]]
-    assert "weight                   0.5" in shell.run("tenants", "show", "acme")
+    assert "weight                  0.5" in shell.run("tenants", "show", "acme")
     assert shell.actions() == ["tenant.set"] * 3 + ["tenant.add"] * 2
 
 
@@ -116,6 +117,12 @@ def test_limits_say_0_and_unlimited(shell: Shell) -> None:
     assert ["queued", "acme", "orders", "-", "unlimited", "override"] in listed
     cleared = shell.json("limits", "clear", "queued", "--tenant", "*")
     assert cleared["origin"] != "override"
+
+
+def test_an_operation_that_nobody_knows_is_told_of(shell: Shell) -> None:
+    (warning,) = shell.warned("operations", "pause", "order")
+    assert "no job of an operation 'order'" in warning
+    assert shell.warned("operations", "pause", "orders", "--app", "tiny_shop:app") == []
 
 
 def test_limits_know_what_settings_say(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,31 +169,32 @@ def test_the_log_names_the_user_and_the_machine(shell: Shell) -> None:
     [
         (("tenants", "show", "nobody"), "no tenant 'nobody'"),
         (("tenants", "add", "acme"), "There is a tenant 'acme' already"),
-        (("tenants", "add", "a/b"), "/name: A tenant's name has no slash."),
-        (("tenants", "add", ""), "/name: A tenant's name has 1 to 255 characters."),
-        (("tenants", "add", "b", "--weight", "0"), "/weight: This must be from 0.01 to 100."),
-        (("tenants", "set", "acme", "--weight", "nan"), "/weight: This must be from"),
+        (("tenants", "add", "a/b"), "coatcheck: name: A tenant's name has no slash."),
+        (("tenants", "add", ""), "coatcheck: name: A tenant's name has 1 to 255 characters."),
+        (("tenants", "add", "b", "--weight", "0"), "coatcheck: weight: This must be from 0.01 to 100."),
+        (("tenants", "set", "acme", "--weight", "nan"), "coatcheck: weight: This must be from"),
         (("tenants", "pause", "nobody"), "no tenant 'nobody'"),
         (("keys", "create", "nobody"), "no tenant 'nobody'"),
         (("keys", "create", "acme", "--scopes", "write"), "--scopes: Write some of submit, read, cancel, admin"),
         (("keys", "create", "acme", "--scopes", ""), "--scopes: Write some of"),
         (("keys", "create", "acme", "--expires-in", "soon"), "--expires-in: 'soon' is not a duration"),
-        (("keys", "create", "acme", "--expires-in", "0s"), "/expires_at: This must be in the future."),
-        (("keys", "create", "acme", "--label", " x"), "/label: There is white space around it."),
+        (("keys", "create", "acme", "--expires-in", "0s"), "coatcheck: expires_at: This must be in the future."),
+        (("keys", "create", "acme", "--label", " x"), "coatcheck: label: There is white space around it."),
         (("keys", "revoke", "no-key"), "There is no key of this id."),
         (("keys", "rotate", "no-key"), "There is no key of this id."),
-        (("keys", "rotate", "no-key", "--grace", "90d"), "/grace_s: This must be from 0 to 2,592,000."),
-        (("limits", "set", "queue", "5"), "/name: There is no such limit"),
+        (("keys", "rotate", "no-key", "--grace", "90d"), "coatcheck: grace_s: This must be from 0 to 2,592,000."),
+        (("limits", "set", "queue", "5"), "coatcheck: name: There is no such limit"),
         (("limits", "set", "queued", "many"), "VALUE: 'many' is neither a number nor `unlimited`."),
-        (("limits", "set", "queued", "inf"), "/value: This must be from 0 to 1,000,000,000."),
-        (("limits", "set", "queued", "1.5"), "/value: This must be a whole number."),
-        (("limits", "clear", "queued", "--tenant", "a "), "/tenant: There is white space around it."),
-        (("limits", "clear", "queued", "--operation", "No"), "/operation: This is no operation's name"),
+        (("limits", "set", "queued", "-1"), "coatcheck: value: This must be from 0 to 1,000,000,000."),
+        (("limits", "set", "queued", "inf"), "coatcheck: value: This must be from 0 to 1,000,000,000."),
+        (("limits", "set", "queued", "1.5"), "coatcheck: value: This must be a whole number."),
+        (("limits", "clear", "queued", "--tenant", "a "), "coatcheck: tenant: There is white space around it."),
+        (("limits", "clear", "queued", "--operation", "No"), "coatcheck: operation: This is no operation's name"),
         (
             ("limits", "set", "queued", "1", "--operation", "no-such", "--app", "tiny_shop:app"),
-            "/operation: There is no op",
+            "coatcheck: operation: There is no op",
         ),
-        (("operations", "pause", "No Such"), "/operation: This is no operation's name"),
+        (("operations", "pause", "No Such"), "coatcheck: operation: This is no operation's name"),
         (("operations", "pause", "no-such", "--app", "tiny_shop:app"), "There is no operation of this name."),
         (("audit", "--limit", "0"), "Invalid value for '--limit'"),
         (("tenants", "list", "--store", "sqlite:///none.db"), "There is no store at sqlite:///"),

@@ -95,6 +95,7 @@ def test_a_file_that_is_missing_or_no_toml_is_refused(tmp_path: Path) -> None:
         ({"tls_cert": "/none"}, "must be a readable PEM file"),
         ({"store": "mysql://db/jobs"}, "must be sqlite:///relative/path"),
         ({"store": "sqlite://jobs.db"}, "must be sqlite:///relative/path"),
+        ({"store": "sqlite:///."}, "must be sqlite:///relative/path"),
         ({"store": "sqlite:///:memory:"}, "must be sqlite:///relative/path"),
         ({"events": "kafka:jobs"}, "must be file:PATH"),
         ({"public_url": "jobs.example.org"}, "must be an http or https URL"),

@@ -32,8 +32,9 @@ SESSION = {
     "enable_mergejoin": "off",
     "plan_cache_mode": "force_generic_plan",
     "jit": "off",
-    # A process that was stopped in the middle must not keep others from what it had locked.
-    "idle_in_transaction_session_timeout": "20s",
+    # A process that was stopped in the middle must not keep others from what it had locked: those who wait for it get
+    # it before they give up.
+    "idle_in_transaction_session_timeout": "5s",
     "lock_timeout": "10s",
     "statement_timeout": "25s",
 }
@@ -66,6 +67,7 @@ _UNAVAILABLE = (
     ConnectionError,
     TimeoutError,
 )
+_HOW_TO_WRITE = "write postgresql://user:password@host:port/database, and in the password %2F for / and %3F for ?"
 _CONFLICTS = (asyncpg.DeadlockDetectedError, asyncpg.SerializationError)
 
 
@@ -100,7 +102,7 @@ async def connect(dsn: str, is_pooled: bool = False, command_s_max: float = COMM
     """A connection to a server on which an answered commit survives. No command on it takes longer than is said.
 
     Raises:
-        StoreRefused: the server is too old, or set up to lose commits.
+        StoreRefused: the URL is wrong, or the server is too old or set up to lose commits.
         StoreUnavailable: it cannot be reached, or cannot be written to now.
     """
     try:
@@ -113,10 +115,13 @@ async def connect(dsn: str, is_pooled: bool = False, command_s_max: float = COMM
             max_cached_statement_lifetime=0,
             server_settings=None if is_pooled else {"application_name": "coatcheck", **SESSION},
         )
+    except asyncpg.ClientConfigurationError as error:
+        raise StoreRefused(f"store: the PostgreSQL URL is wrong: {error}.") from error
     except DRIVER_ERRORS as error:
-        raise unavailable(error) from error
-    except ValueError as error:
-        raise StoreRefused(f"store: the PostgreSQL URL cannot be read: {error}.") from error
+        raise StoreUnavailable(f"store: PostgreSQL at {_place(dsn)}: {str(error) or type(error).__name__}") from error
+    except (ValueError, OverflowError):
+        # The driver's own words may hold a part of the password, and so does the traceback.
+        raise StoreRefused(f"store: the PostgreSQL URL cannot be read; {_HOW_TO_WRITE}.") from None
     try:
         with store_errors():
             await _check_server(connection)
@@ -124,6 +129,11 @@ async def connect(dsn: str, is_pooled: bool = False, command_s_max: float = COMM
         connection.terminate()
         raise
     return connection
+
+
+def _place(dsn: str) -> str:
+    """Where a URL leads, without who comes and with what password."""
+    return dsn.partition("://")[2].partition("?")[0].rpartition("@")[2].partition("/")[0]
 
 
 async def fetch(connection: Connection, statement: str, *values: Any, timeout_s: float | None = None) -> Sequence[Row]:

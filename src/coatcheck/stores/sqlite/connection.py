@@ -126,14 +126,16 @@ def refuse_unsafe_place(path: Path) -> None:
     """Refuse SQLite builds and file systems on which a commit is not safe.
 
     Raises:
-        StoreRefused: SQLite is older than the repair of its WAL-reset fault, the folder is missing, or it lies on a
-            network file system, where SQLite's locks and syncs do not hold.
+        StoreRefused: SQLite is older than the repair of its WAL-reset fault, the path is a folder or in none, or it
+            lies on a network file system, where SQLite's locks and syncs do not hold.
     """
     version = tuple(int(part) for part in apsw.sqlite_lib_version().split("."))
     if version < OLDEST_SQLITE:
         raise StoreRefused(
             f"SQLite {apsw.sqlite_lib_version()} can damage WAL files; install an apsw of 3.51.3 or later."
         )
+    if path.is_dir():
+        raise StoreRefused(f"store: {path} is a folder; name a file in it.")
     folder = path.parent
     if not folder.is_dir():
         raise StoreRefused(f"store: the folder {folder} does not exist; make it, or name another file.")
