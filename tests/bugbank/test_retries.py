@@ -11,7 +11,8 @@ import apsw
 import pytest
 
 from coatcheck.core.states import Status
-from coatcheck.testing.conformance.world import DONE, FLAKY, World, let_leases_run_out
+from coatcheck.store.operating import JobFilter, JobSurvey
+from coatcheck.testing.conformance.world import DONE, FLAKY, TENANT, World, let_leases_run_out
 from contract.conftest import Connect, Serve
 from harness.http import Client, JsonObject
 from harness.server import FRAGILE, Server, server_environment
@@ -64,6 +65,29 @@ def test_bb_023_a_crash_at_the_retry_loses_nothing(serve: Serve, connect: Connec
     doomed.kill()
     done = connect(serve()).final(job)
     assert (done["status"], done["attempt"]) == ("succeeded", 2)
+
+
+@pytest.mark.parametrize("last", ["fails", "lost"])
+async def test_bb_024_losses_and_failures_are_one_count_and_its_end_is_a_dead_letter(world: World, last: str) -> None:
+    job_id = (await world.start(max_attempts=3)).job.id
+    assert await let_leases_run_out(world) == 1
+    assert (await world.finish(await world.restart(job_id), FLAKY)).status is Status.QUEUED
+    assert await dead_letters(world) == []
+    world.clock.advance(60)
+    final_start = await world.restart(job_id)
+    if last == "fails":
+        await world.finish(final_start, FLAKY)
+    else:
+        assert await let_leases_run_out(world) == 1
+    job = await world.find(job_id)
+    assert (job.status, job.attempt, len(await world.store.list_attempts(TENANT, job_id))) == (Status.FAILED, 3, 3)
+    assert await dead_letters(world) == [job_id]
+
+
+async def dead_letters(world: World) -> list[str]:
+    """What an operator is shown to run again."""
+    survey = JobSurvey(JobFilter(is_dead_letter=True), 10)
+    return [job.id for job in (await world.store.survey_jobs(survey, world.now)).jobs]
 
 
 def redrive(server: Server, job: JsonObject) -> str:

@@ -8,12 +8,14 @@ from pathlib import Path
 
 import apsw
 import orjson
+from msgspec import structs
 
 from coatcheck.core.policy import Policies
 from coatcheck.core.states import Status
 from coatcheck.observe.metrics import Metrics
+from coatcheck.store.errors import LeaseLost
 from coatcheck.store.records import JobQuery, Prunable
-from coatcheck.testing.conformance.world import DONE, TENANT, World, key_of, let_leases_run_out, rescue
+from coatcheck.testing.conformance.world import DONE, TENANT, World, key_of, let_leases_run_out, rescue, stale
 from coatcheck.testing.waiting import wait_until
 from coatcheck.upkeep.deadlines import DueSweep, OverdueSweep
 from coatcheck.upkeep.loop import Sweep
@@ -124,3 +126,18 @@ def test_bb_100_an_event_that_cannot_be_told_holds_nobody_up(serve: Serve, conne
     wait_until(lambda: seen.search(client.get("/metrics").text) is not None, "the bad one to be counted")
     assert client.get(bad["status_url"]).json()["status"] == "succeeded"
     assert {row[0] for row in look_inside(first.store, "SELECT job_id FROM outbox")} == {bad["id"]}
+
+
+async def test_bb_117_a_bad_end_among_many_makes_no_other_job_run_again(world: World) -> None:
+    """Ten are claimed together and end in one commit; one of them under a lease that is not its own."""
+    claims = await many_claims(world, 10)
+    bad = claims[4]
+    ends = [structs.replace(claim, lease=stale(claim.lease)) if claim is bad else claim for claim in claims]
+    answers = await asyncio.gather(*(world.finish(claim, DONE) for claim in ends), return_exceptions=True)
+    assert [type(answer) for answer in answers if isinstance(answer, BaseException)] == [LeaseLost]
+    assert isinstance(answers[4], LeaseLost)
+    assert await let_leases_run_out(world) == 1
+    assert (await world.restart(bad.job.id)).job.attempt == 2
+    assert await world.claim(10) == []
+    others = [await world.find(claim.job.id) for claim in claims if claim is not bad]
+    assert {(job.status, job.attempt) for job in others} == {(Status.SUCCEEDED, 1)}
