@@ -24,16 +24,27 @@ def print_banner(app: App, settings: Settings, url: str | None, console: Console
 def _facts(app: App, settings: Settings, url: str | None) -> list[tuple[str, Text]]:
     is_api = "api" in settings.roles
     facts = [(name, Text(value, "cyan")) for name, value in _places(settings, url, is_api)]
+    if is_api:
+        facts.append(("Access", Text(_access(settings))))
     facts += [("Store", Text(settings.store_name)), ("Roles", Text(", ".join(settings.roles)))]
     if "worker" in settings.roles:
         runners = f"{settings.workers}, with up to {settings.concurrency} attempts at once in each"
         facts.append(("Runners", Text(runners)))
     if settings.events is not None:
         facts.append(("Events", Text(settings.events)))
-    for operation in app.operations.values() if is_api else ():
-        summary = _shortened(operation.summary)
-        facts.append(("Operation", Text.assemble(("POST ", "green"), operation.path, (f"  {summary}", "dim"))))
-    return facts
+    return facts + (_operations(app) if is_api else [])
+
+
+def _operations(app: App) -> list[tuple[str, Text]]:
+    width = max((len(operation.path) for operation in app.operations.values()), default=0)
+    return [
+        ("Operation", Text.assemble(("POST ", "green"), one.path.ljust(width), (f"  {_shortened(one.summary)}", "dim")))
+        for one in app.operations.values()
+    ]
+
+
+def _access(settings: Settings) -> str:
+    return ", ".join(settings.auth) if settings.has_auth else "everybody who can reach it, without authentication"
 
 
 def _places(settings: Settings, url: str | None, is_api: bool) -> list[tuple[str, str]]:
