@@ -26,7 +26,7 @@ _FILTERS = tuple(name for name in FILTERS if name != "status")
 
 
 class RedriveWish(Wish):
-    """Which dead letters are run again. Without a filter: all of them."""
+    """Which dead letters are run again."""
 
     tenant: str | None = None
     operation: str | None = None
@@ -38,6 +38,7 @@ class RedriveWish(Wish):
     limit: Annotated[int, Field(description="How many at most by this request.")] = limits.REDRIVES_DEFAULT
     rate: Annotated[float, Field(description="How many a second.")] = limits.REDRIVE_RATE_DEFAULT
     dry_run: Annotated[bool, Field(description="Only count them.")] = False
+    all: Annotated[bool, Field(description="All of them; needed where no filter is given.")] = False
     cursor: Annotated[str | None, Field(description="next_cursor of the request before.")] = None
 
 
@@ -95,6 +96,8 @@ class DeadLetterRoutes:
             wanted = filter_of({name: getattr(wish, name) for name in _FILTERS})
         except BadFilter as error:
             raise invalid(FieldError(f"/{error.name}", error.detail)) from None
+        if wanted == JobFilter() and not wish.all:
+            raise invalid(FieldError("/all", "Say which dead letters, by filters, or that all are meant."))
         now = self._services.store.clock.now()
         until = now if wanted.created_until is None else min(now, wanted.created_until)
         return structs.replace(wanted, created_until=until)

@@ -24,7 +24,7 @@ class KeyWish(Wish):
 
     label: Annotated[str, Field(description="What it is for, to be told apart by.")] = ""
     scopes: Annotated[list[str], Field(description="Of submit, read, cancel and admin.")] = _CLIENT_SCOPES
-    expires_at: Annotated[str | None, Field(description="RFC 3339, or seconds from now; else never.")] = None
+    expires_at: Annotated[str | float | None, Field(description="RFC 3339, or seconds from now; else never.")] = None
 
 
 class Rotation(Wish):
@@ -84,7 +84,8 @@ def _scopes(names: list[str]) -> frozenset[Scope]:
     return frozenset(map(Scope, names))
 
 
-def _moment(text: str | None, now: InstantMs) -> InstantMs | None:
+def _moment(wish: str | float | None, now: InstantMs) -> InstantMs | None:
+    text = f"{wish:.3f}" if isinstance(wish, (int, float)) else wish
     moment = None if text is None else parse_moment(text, now)
     if text is not None and moment is None:
         raise invalid(FieldError("/expires_at", "This must be an instant as RFC 3339 has it, or seconds from now."))

@@ -4,7 +4,6 @@ import base64
 import binascii
 from collections.abc import Mapping
 from typing import TypeVar
-from urllib.parse import parse_qsl
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -15,7 +14,7 @@ from coatcheck.core import limits
 from coatcheck.core.problems import Refused
 from coatcheck.http.body import read_body
 from coatcheck.http.exchange import Exchange
-from coatcheck.http.lists import page_size
+from coatcheck.http.lists import page_size, read_parameters
 from coatcheck.http.services import HttpServices
 from coatcheck.operators.actor import Actor
 
@@ -54,19 +53,7 @@ def read_query(exchange: Exchange, *known: str) -> Mapping[str, str]:
     Raises:
         Refused: `invalid-parameter`.
     """
-    try:
-        text = exchange.scope.get("query_string", b"").decode("ascii")
-        most = limits.QUERY_PARAMETERS_MAX
-        pairs = parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=most)
-    except ValueError:
-        raise Refused("invalid-parameter", "The query is not readable as a few parameters in UTF-8.") from None
-    parameters = dict(pairs)
-    if not parameters.keys() <= set(known):
-        expected = ", ".join(known) or "none"
-        raise Refused("invalid-parameter", f"A parameter is not known; those of this resource: {expected}.")
-    if len(parameters) != len(pairs):
-        raise Refused("invalid-parameter", "A parameter stands more than once.")
-    return parameters
+    return read_parameters(exchange.scope.get("query_string", b""), known)
 
 
 def page_of(parameters: Mapping[str, str]) -> tuple[int, str | None]:

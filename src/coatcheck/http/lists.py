@@ -1,7 +1,7 @@
 """Lists: a tenant's jobs page by page, and the attempts of one job."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from urllib.parse import parse_qsl, urlencode
 
@@ -56,8 +56,8 @@ class ListAttempts:
         await exchange.answer_json(200, body, [CACHE_CONTROL, VARY])
 
 
-def read_parameters(query_string: bytes) -> Mapping[str, str]:
-    """The query parameters of a list by name, each known and given once.
+def read_parameters(query_string: bytes, known: Collection[str] = _PARAMETERS) -> Mapping[str, str]:
+    """The query parameters by name, each known and given once.
 
     Raises:
         Refused: `invalid-parameter`.
@@ -72,9 +72,10 @@ def read_parameters(query_string: bytes) -> Mapping[str, str]:
     except ValueError:
         raise Refused("invalid-parameter", "The query is not readable as a few parameters in UTF-8.") from None
     parameters = dict(pairs)
-    if not parameters.keys() <= set(_PARAMETERS):
-        known = ", ".join(_PARAMETERS)
-        raise Refused("invalid-parameter", f"A parameter is not known; those of this list are {known}.")
+    for name in parameters.keys() - set(known):
+        names = ", ".join(known) or "none"
+        detail = f"{name[: limits.PARAMETER_NAME_CHARS_SHOWN]!r} is no parameter here; those that are: {names}."
+        raise Refused("invalid-parameter", detail)
     if len(parameters) != len(pairs):
         raise Refused("invalid-parameter", "A parameter stands more than once.")
     return parameters

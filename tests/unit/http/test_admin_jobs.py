@@ -166,6 +166,8 @@ class TestDeadLetters:
     @pytest.mark.parametrize(
         ("wish", "pointers"),
         [
+            ({}, ["/all"]),
+            ({"created_until": "2001-01-01T00:00:00Z", "all": 1}, ["/all"]),
             ({"limit": 0}, ["/limit"]),
             ({"limit": 1_001}, ["/limit"]),
             ({"rate": 0}, ["/rate"]),
@@ -198,7 +200,7 @@ class TestRevocations:
         answer = await desk.site.submit()
         assert (answer.status_code, answer.json()["code"]) == (403, "tenant-suspended")
         await desk.refused("POST", f"/dead-letters/{job_id}/redrive", 409, "conflict")
-        done = await desk.ask("POST", "/redrives", 200, {"rate": 1_000})
+        done = await desk.ask("POST", "/redrives", 200, {"rate": 1_000, "all": True})
         assert (done["redriven"], done["left"], done["next_cursor"]) == (0, 1, None)
 
     async def test_without_a_policy_the_setting_holds(self, desk: Desk) -> None:

@@ -62,7 +62,9 @@ class TestKeys:
             ({"expires_at": "tomorrow"}, ["/expires_at"]),
             ({"expires_at": "2001-01-01T00:00:00Z"}, ["/expires_at"]),
             ({"expires_at": "0"}, ["/expires_at"]),
-            ({"expires_at": 5}, ["/expires_at"]),
+            ({"expires_at": -5}, ["/expires_at"]),
+            ({"expires_at": 1e300}, ["/expires_at"]),
+            ({"expires_at": True}, ["/expires_at"] * 2),
             ({"key": ""}, ["/key"]),
             ({"key": "cck_mine"}, ["/key"]),
         ],
@@ -71,6 +73,10 @@ class TestKeys:
     async def test_wishes_that_cannot_be(self, desk: Desk, wish: Any, pointers: list[str]) -> None:
         assert await desk.refused("POST", "/tenants/acme/keys", 422, "invalid-request", wish) == pointers
         assert (await desk.ask("GET", "/tenants/acme/keys"))["keys"] == []
+
+    async def test_seconds_from_now_are_a_number_or_a_text(self, desk: Desk) -> None:
+        ends = [(await desk.make_key(expires_at=seconds))["expires_at"] for seconds in (60, 60.0, "60")]
+        assert len({*ends}) == 1
 
     async def test_a_key_ends_when_it_is_revoked(self, desk: Desk) -> None:
         key_id = (await desk.make_key())["id"]
