@@ -220,12 +220,13 @@ class TestWhatDrivesATerminal:
             assert "[bold]x[/bold]" in out
             assert "\\x1b" in out or "\\u001b" in out
 
-    def test_nor_on_a_terminal(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    @pytest.mark.parametrize("width", [200, 20])
+    def test_nor_on_a_terminal(self, monkeypatch: pytest.MonkeyPatch, width: int) -> None:
         drawn = io.StringIO()
-        monkeypatch.setattr(printing, "Console", lambda **how: Console(file=drawn, force_terminal=True, width=200))
-        printing.print_rows(("error",), [(HOSTILE + "[red]",)])
+        monkeypatch.setattr(printing, "Console", lambda **how: Console(file=drawn, force_terminal=True, width=width))
+        printing.print_rows(("id", "at", "error"), [("job_1", "now", HOSTILE + "[red]")])
         text = drawn.getvalue()
-        assert "\\x1b]0;owned\\x07" in text
+        assert "\\x1b]0;owned\\x07" in text.replace("\n", "")
         assert "[red]" in text
         assert not [char for char in text if char in "\x07\x9b\u202e"]
         assert "\x1b]" not in text
