@@ -36,9 +36,10 @@ class Buyer:
     def order(self, order: dict[str, Any], status: int) -> dict[str, Any]:
         """Place an order that must be answered with this status."""
         self._console.print(f"  POST /orders  [dim]{escape(_in_short(order))}[/]", soft_wrap=True)
-        answer: dict[str, Any] = self._expect(self._client.post("/orders", json=order), status).json()
-        self._console.print(f"  [bold]{status}[/]  {escape(str(answer))}\n", soft_wrap=True)
-        return answer
+        answer = self._expect(self._client.post("/orders", json=order), status)
+        self._console.print(f"  [bold]{status}[/]  {escape(answer.text)}\n", soft_wrap=True)
+        placed: dict[str, Any] = answer.json()
+        return placed
 
     def get(self, path: str, **headers: str) -> httpx.Response:
         """Read what must be there."""
@@ -85,7 +86,7 @@ def main() -> int:
         except KeyboardInterrupt:
             console.print("Stopped.")
             return 130
-    console.print("Next: examples/report_jobs/README.md says what to read.")
+    console.print("\nNext: examples/report_jobs/README.md says what to read.")
     return 0
 
 

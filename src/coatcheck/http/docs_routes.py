@@ -62,7 +62,8 @@ class RouteView:
             parts += ["-H 'Content-Type: application/json'", f"--data {shlex.quote(sent)}"]
         commands = [" \\\n  ".join(parts)]
         if _STREAM in route["responses"].get("200", {}).get("content", {}):
-            commands.append(f"curl -N -H 'Accept: {_STREAM}' {url}")
+            stream = f"curl -N -H 'Accept: {_STREAM}' {url}"
+            commands.append(" \\\n  ".join([stream, *self._credentials(route)]))
         return commands
 
     def _credentials(self, route: Schema) -> list[str]:
