@@ -57,7 +57,7 @@ class AdmissionSettings(BaseModel):
     budgets: BudgetTexts = setting(
         (),
         RATES,
-        '"UNITS KIND / WINDOW", several with commas between',
+        '"UNITS KIND / WINDOW", several with commas between, each kind once',
         "What each tenant's jobs may cost in each window, by kind; more are answered 429 budget-exceeded. Windows"
         " follow each other from 1970-01-01T00:00:00Z on.",
         "10000 tokens / 1d, 500 calls / 1h",

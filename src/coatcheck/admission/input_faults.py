@@ -26,7 +26,8 @@ def faults_of(error: ValidationError, body: Json) -> Sequence[FieldError]:
 
 
 def _fault(finding: ErrorDetails, body: Json) -> FieldError:
-    detail = finding["msg"][: limits.ERROR_DETAIL_CHARS_MAX]
+    is_unknown = finding["type"] == "extra_forbidden"
+    detail = "This member is not known." if is_unknown else finding["msg"][: limits.ERROR_DETAIL_CHARS_MAX]
     return FieldError(_pointer(finding["loc"], body, finding["type"] in _MISSING), detail)
 
 

@@ -43,3 +43,8 @@ async def test_a_service_refuses_what_its_tenants_cannot_pay(tmp_path: Path) -> 
 def test_two_windows_of_a_kind_keep_a_service_from_starting(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="budgets: 'tokens' has windows"):
         Service(app, _settings(tmp_path, "10 tokens / 1h"))
+
+
+def test_a_kind_stands_once(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"budgets is '2 a / 1d, 1 a / 1h', but it must be .* each kind once"):
+        _settings(tmp_path, "2 a / 1d, 1 a / 1h")
