@@ -13,7 +13,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from coatcheck.cli.flags import flag_of, flag_rows
+from coatcheck.cli.flags import config_option, flag_of, flag_rows
 from coatcheck.cli.main import cli
 from coatcheck.core import limits
 from coatcheck.core.errors import HANDLER_CATEGORIES, TITLES, ErrorCategory
@@ -63,28 +63,31 @@ def setting_tables() -> str:
 
 
 def setting_flags() -> str:
-    """The flag of each setting."""
-    rows = [(f"`{flag_of(row.name)}`", f"[`{row.name}`](settings.md)", row.description) for row in flag_rows()]
+    """The flag of each setting, and the one that says where others are read from."""
+    rows = [("`--config`", "", config_option().help)]
+    rows += [(f"`{flag_of(row.name)}`", f"[`{row.name}`](settings.md)", row.description) for row in flag_rows()]
     return _table(("option", "setting", "what it does"), rows)
 
 
 def command_list() -> str:
     """Each command with what it says of itself, and the options that are its own."""
-    shared = {flag_of(row.name) for row in flag_rows()}
     parts = []
     for path, command in _commands(typer.main.get_command(cli), "coatcheck"):
-        # A command that takes few of the settings shows them with its own.
-        left_out = shared if shared <= {parameter.opts[0] for parameter in command.params} else set()
         rows = [
             (f"`{parameter.opts[0]}`", str(getattr(parameter, "help", "")))
             for parameter in command.params
-            if parameter.opts[0].startswith("-") and parameter.opts[0] not in left_out
+            # Settings have a table of their own, and the page says once which commands take which.
+            if parameter.opts[0].startswith("-") and not _is_of_settings(parameter)
         ]
         arguments = [str(one.metavar) for one in command.params if not one.opts[0].startswith("-")]
         usage = " ".join([path, *arguments])
         table = _table(("option", "what it does"), rows) if rows else "No options of its own."
         parts.append(f"### `{path}`\n\n{_help(command.help or '', usage)}\n\n{table}")
     return "\n\n".join(parts)
+
+
+def _is_of_settings(parameter: Any) -> bool:
+    return parameter.opts[0] == "--config" or str(getattr(parameter, "rich_help_panel", "")).startswith("Settings: ")
 
 
 def _commands(command: Any, path: str) -> Iterator[tuple[str, TyperCommand]]:
