@@ -33,6 +33,7 @@ _PROMISED_FACTOR_ON_POSTGRES = 6.0
 _PROMISED_DRAIN_SHARE = 0.60
 _OURS = "Coatcheck"
 _OURS_ON_POSTGRES = "Coatcheck on PostgreSQL"
+_OURS_UNTOLD = "Coatcheck on PostgreSQL without events"
 _ON_POSTGRES = ("FastAPI + procrastinate on PostgreSQL", "FastAPI + PgQueuer on PostgreSQL")
 _DRAINS_ON_POSTGRES = "FastAPI + PgQueuer on PostgreSQL"
 _RESTATE = "Restate, accepting and running at once"
@@ -52,7 +53,7 @@ def measure(plan: Plan, versions: dict[str, str]) -> list[Row]:
     """Rows for accepting and for draining. Adds the peers' versions to `versions`."""
     workbench = prepare(plan.tell)
     versions |= {name: workbench.versions[name] for name in _named(workbench)}
-    seen = {name: Runs(name) for name in (_OURS, _OURS_ON_POSTGRES)} | {
+    seen = {name: Runs(name) for name in (_OURS, _OURS_ON_POSTGRES, _OURS_UNTOLD)} | {
         peer.name: Runs(peer.label(workbench.versions)) for peer in CONTENDERS
     }
     if workbench.restate is not None:
@@ -63,9 +64,9 @@ def measure(plan: Plan, versions: dict[str, str]) -> list[Row]:
             if not seen[name].fault:
                 plan.tell(f"peers, {name}: round {number + 1} of {plan.rounds}")
                 _run_once(name, seen[name], workbench, plan.seconds)
-    shared = seen.pop(_OURS_ON_POSTGRES)
+    shared, untold = seen.pop(_OURS_ON_POSTGRES), seen.pop(_OURS_UNTOLD)
     rows = [*_accept_rows(list(seen.values())), *_drain_rows(list(seen.values()))]
-    return rows + _postgres_rows(shared, {name: seen[name] for name in _ON_POSTGRES if name in seen})
+    return rows + _postgres_rows(shared, untold, {name: seen[name] for name in _ON_POSTGRES if name in seen})
 
 
 def _named(workbench: Workbench) -> Sequence[str]:
@@ -79,7 +80,9 @@ def _run_once(name: str, runs: Runs, workbench: Workbench, seconds: float) -> No
         if name == _OURS:
             load, drained = _run_ours(folder, seconds)
         elif name == _OURS_ON_POSTGRES:
-            load, drained = _run_ours_on_postgres(seconds)
+            load, drained = _run_ours_on_postgres(seconds, EVENTS)
+        elif name == _OURS_UNTOLD:
+            load, drained = _run_ours_on_postgres(seconds, ())
         elif name == _RESTATE:
             load, drained = _run_restate(workbench, folder, seconds)
         else:
@@ -103,12 +106,12 @@ def _run_ours(folder: Path, seconds: float) -> tuple[Load, float]:
     return load, _rate(samples, seconds)
 
 
-def _run_ours_on_postgres(seconds: float) -> tuple[Load, float]:
+def _run_ours_on_postgres(seconds: float, events: Sequence[str]) -> tuple[Load, float]:
     with database("peer-ours") as where:
-        with where.serve("--roles", "api", *EVENTS) as serving:
+        with where.serve("--roles", "api", *events) as serving:
             load = drive(post(serving, "key"), seconds)
         samples = [(time.monotonic(), where.open_jobs())]
-        with where.serve(*EVENTS):
+        with where.serve(*events):
             samples += _watch(lambda: (time.monotonic(), where.open_jobs()), seconds)
         return load, _rate(samples, seconds)
 
@@ -277,10 +280,11 @@ def _drain_rows(seen: Sequence[Runs]) -> list[Row]:
     ]
 
 
-def _postgres_rows(ours: Runs, peers: dict[str, Runs]) -> list[Row]:
+def _postgres_rows(ours: Runs, untold: Runs, peers: dict[str, Runs]) -> list[Row]:
     """Ours on PostgreSQL beside the peers that keep their jobs there, too."""
-    if ours.fault:
-        return [Row(SECTION, ours.label, 0.0, "/s", extra={"fault": ours.fault})]
+    for runs in (ours, untold):
+        if runs.fault:
+            return [Row(SECTION, runs.label, 0.0, "/s", extra={"fault": runs.fault})]
     foreign_cores = median(load.foreign_cores for load in ours.accepts)
     accepting = Row(
         SECTION,
@@ -291,12 +295,16 @@ def _postgres_rows(ours: Runs, peers: dict[str, Runs]) -> list[Row]:
         foreign_cores=foreign_cores,
         extra={"p99_ms": median(load.p99_ms for load in ours.accepts)},
     )
-    draining = Row(DRAIN_SECTION, ours.label, median(ours.drains), "jobs/s", ours.drains, foreign_cores=foreign_cores)
+    draining, quiet = (
+        Row(DRAIN_SECTION, runs.label, median(runs.drains), "jobs/s", runs.drains, foreign_cores=foreign_cores)
+        for runs in (ours, untold)
+    )
     rates = [median(load.rate for load in runs.accepts) for runs in peers.values() if runs.accepts]
     drains = [median(runs.drains) for name, runs in peers.items() if name == _DRAINS_ON_POSTGRES and runs.drains]
     return [
         _beside(accepting, max(rates, default=None), "best on PostgreSQL", _PROMISED_FACTOR_ON_POSTGRES),
         _beside(draining, max(drains, default=None), "PgQueuer", _PROMISED_DRAIN_SHARE),
+        replace(_beside(quiet, max(drains, default=None), "PgQueuer", _PROMISED_DRAIN_SHARE), verdict=None),
     ]
 
 

@@ -85,6 +85,7 @@ class Runs:
     accepts: list[Load]
     bares: list[Load]
     drains: list[float]
+    drains_untold: list[float]
     reads: list[Load]
     bare_reads: list[Load]
     accepts_of_two: list[float]
@@ -93,11 +94,13 @@ class Runs:
 
 def measure(plan: Plan) -> list[Row]:
     """Rows for one process of each kind, and for two."""
-    runs = Runs([], [], [], [], [], [], [])
+    runs = Runs([], [], [], [], [], [], [], [])
     for number in range(plan.rounds):
         plan.tell(f"PostgreSQL: round {number + 1} of {plan.rounds}")
         with database("postgres-one") as one:
             _run_one(one, plan, runs)
+        with database("postgres-untold") as untold:
+            _run_untold(untold, plan, runs)
         plan.tell(f"PostgreSQL, two processes of each kind: round {number + 1} of {plan.rounds}")
         with database("postgres-two") as two:
             _run_two(two, plan, runs)
@@ -107,7 +110,7 @@ def measure(plan: Plan) -> list[Row]:
     return [accept, _read_row(runs), *_together_rows(runs), *starts]
 
 
-def drain(where: Database, workers: int = 1) -> float:
+def drain(where: Database, workers: int = 1, events: Sequence[str] = EVENTS) -> float:
     """Jobs a second from the first start to the last end, by the store's own times.
 
     Raises:
@@ -115,7 +118,7 @@ def drain(where: Database, workers: int = 1) -> float:
     """
     with contextlib.ExitStack() as stack:
         for _ in range(workers):
-            stack.enter_context(where.serve("--roles", "worker,relay,upkeep", *EVENTS))
+            stack.enter_context(where.serve("--roles", "worker,relay,upkeep", *events))
         give_up_s = time.monotonic() + _DRAIN_S_MAX
         while where.open_jobs():
             if time.monotonic() > give_up_s:
@@ -132,6 +135,13 @@ def _run_one(where: Database, plan: Plan, runs: Runs) -> None:
     runs.bares.append(measure_bare(answer, plan.seconds))
     runs.drains.append(drain(where))
     _read(where, plan, runs)
+
+
+def _run_untold(where: Database, plan: Plan, runs: Runs) -> None:
+    """Without a channel for events: what a queue does that tells nobody."""
+    with where.serve("--roles", "api") as serving:
+        drive(_posts(where, serving), plan.seconds)
+    runs.drains_untold.append(drain(where, events=()))
 
 
 def _read(where: Database, plan: Plan, runs: Runs) -> None:
@@ -189,10 +199,15 @@ def _together_rows(runs: Runs) -> list[Row]:
     others = foreign(runs.accepts)
     one = [load.rate for load in runs.accepts]
     return [
-        Row(SECTION, "what was accepted, drained", median(runs.drains), "jobs/s", runs.drains, foreign_cores=others),
+        _drained_row("what was accepted, drained, every event told to a file", runs.drains, others),
+        _drained_row("the same without events", runs.drains_untold, others),
         _together_row("accept by two API processes", runs.accepts_of_two, one, "/s", others),
         _together_row("drained by two worker processes", runs.drains_of_two, runs.drains, "jobs/s", others),
     ]
+
+
+def _drained_row(what: str, drains: Sequence[float], others: float) -> Row:
+    return Row(SECTION, what, median(drains), "jobs/s", drains, foreign_cores=others)
 
 
 def _together_row(what: str, two: Sequence[float], one: Sequence[float], unit: str, others: float) -> Row:

@@ -4,10 +4,11 @@ Several claimers may see the same turns. None waits for another: each takes jobs
 """
 
 import heapq
-import os
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from coatcheck.core import limits
 from coatcheck.core.events import EventType
@@ -28,12 +29,10 @@ from coatcheck.stores.postgres.rows import (
     columns,
     job_from_parts,
 )
-from coatcheck.stores.postgres.settling import Endings, is_excused, overdue_ending
+from coatcheck.stores.postgres.settling import Endings, overdue_ending
 from coatcheck.stores.postgres.transaction import Transaction
 
 _LOOKED_AT_MAX = 2 * limits.CLAIM_BATCH_MAX
-_TOKEN_BYTES = 12
-_LEASE_COLUMNS = 15
 _CLAIM_LOCK = 0x636C61
 _TENANT_LOCK = 0x74656E
 
@@ -86,14 +85,16 @@ class Taking:
         return {turn: count * self.starts.cost(turn[1]) for turn, count in Counter(self.served).items()}
 
 
-@dataclass(frozen=True, slots=True)
-class _Taken:
-    """A job that left the ready ones and is not leased yet."""
+class _Taken(NamedTuple):
+    """A job that left the ready ones. It is leased under `token`, unless it came too late to start."""
 
     place: Place
     waited: Moving
     fixed: Fixed
     payload: bytes
+    token: str
+    begins_at: InstantMs
+    is_late: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +120,7 @@ async def claim(transaction: Transaction, asked: Asked) -> Taking:
         await _judge(transaction, turns.rows, taking)
         picked, has_passed_over = _pick(turns.rows, slots, wanted - len(started), taking)
         is_fruitless = taking.fruitless > fruitless_before
-        taken = await _take(transaction, picked, taking)
+        taken = await _take(transaction, asked, picked, taking)
         in_time = await _end_overdue(transaction, asked, taken)
         taking.starts.settle(picked, (job.place.turn for job in in_time))
         started += in_time
@@ -134,7 +135,7 @@ async def claim(transaction: Transaction, asked: Asked) -> Taking:
             break
         turns = await _next_turns(transaction, slots, wanted - len(started), taking)
     is_crowded = len(started) < wanted and (bool(taking.crowded) or (bool(taking.held) and is_long))
-    taking.claims = Claims(await _lease(transaction, asked, started), turns.next_due_at, is_crowded)
+    taking.claims = Claims(await _begin(transaction, asked, started), turns.next_due_at, is_crowded)
     return taking
 
 
@@ -230,13 +231,15 @@ def _heaps(rows: Sequence[Row], slots: Mapping[str, int], taking: Taking) -> dic
     return heaps
 
 
-async def _take(transaction: Transaction, picked: Sequence[Turn], taking: Taking) -> list[_Taken]:
-    """Take the jobs out of the ready ones, in the order picked."""
+async def _take(transaction: Transaction, asked: Asked, picked: Sequence[Turn], taking: Taking) -> list[_Taken]:
+    """Take the jobs out of the ready ones and lease them, in the order picked."""
     if not picked:
         return []
-    wishes = [(*turn, count) for turn, count in sorted(Counter(picked).items())]
+    wishes = [(*turn, count, _queue_limit_ms(asked, turn)) for turn, count in sorted(Counter(picked).items())]
     by_turn: dict[Turn, list[_Taken]] = {turn: [] for turn in picked}
-    for row in await transaction.rows("take_ready", *columns(wishes, 3)):
+    time = asked.lease_time
+    leasing = (asked.now, asked.request.worker_id, time.now, time.length)
+    for row in await transaction.rows("lease_ready", *columns(wishes, 4), *leasing):
         by_turn[row[0], row[1]].append(_taken(row))
     turns = {turn: iter(jobs) for turn, jobs in by_turn.items()}
     taken = [job for turn in picked if (job := next(turns[turn], None)) is not None]
@@ -244,43 +247,36 @@ async def _take(transaction: Transaction, picked: Sequence[Turn], taking: Taking
     return taken
 
 
+def _queue_limit_ms(asked: Asked, turn: Turn) -> int | None:
+    limit_s = asked.request.policies.get(turn[0], DEFAULT_POLICY).queue_limit_s
+    return None if limit_s is None else math.ceil(limit_s * 1000)
+
+
 def _taken(row: Row) -> _Taken:
-    operation, tenant, priority, job_id = row[:4]
-    waited = Moving.from_row(row[4 : 4 + MOVING_COLUMNS])
-    fixed = Fixed._make(row[4 + MOVING_COLUMNS : 4 + MOVING_COLUMNS + FIXED_COLUMNS])
-    return _Taken(Place(operation, tenant, priority, job_id), waited, fixed, payload=row[-1])
+    fixed_from, payload_from = 4 + MOVING_COLUMNS, 4 + MOVING_COLUMNS + FIXED_COLUMNS
+    waited, fixed = Moving._make(row[4:fixed_from]), Fixed._make(row[fixed_from:payload_from])
+    return _Taken(Place._make(row[:4]), waited, fixed, *row[payload_from:])
 
 
 async def _end_overdue(transaction: Transaction, asked: Asked, taken: Sequence[_Taken]) -> list[_Taken]:
     """End the jobs that came too late to start; returns the others."""
     endings = Endings(transaction)
-    in_time = []
     for job in taken:
-        policy = asked.request.policies.get(job.place.operation, DEFAULT_POLICY)
-        ending = overdue_ending(job.fixed.deadline_at, job.waited, policy, asked.now)
-        if ending is None or await is_excused(transaction, job.place.tenant, ending, asked.now):
-            in_time.append(job)
-        else:
+        if job.is_late:
+            policy = asked.request.policies.get(job.place.operation, DEFAULT_POLICY)
+            ending = overdue_ending(job.fixed.deadline_at, job.waited, policy, asked.now)
+            assert ending is not None, "the statement and overdue_ending agree on who is late"
             endings.end_job(job.place, job.fixed, ending, asked.now)
     await endings.write()
-    return in_time
+    return [job for job in taken if not job.is_late]
 
 
-async def _lease(transaction: Transaction, asked: Asked, started: Sequence[_Taken]) -> list[Claim]:
+async def _begin(transaction: Transaction, asked: Asked, started: Sequence[_Taken]) -> list[Claim]:
     if not started:
         return []
-    tokens = os.urandom(_TOKEN_BYTES * len(started)).hex()
-    size = 2 * _TOKEN_BYTES
     timed = [job.place.job_id for job in started if _has_time_to_count(asked.request, job)]
     ran_ms = await ran_before_ms(transaction, timed)
-    claims = [
-        _claim(job, tokens[size * n : size * (n + 1)], ran_ms.get(job.place.job_id, 0), asked.now)
-        for n, job in enumerate(started)
-    ]
-    worker_id = asked.request.worker_id
-    rows = [_lease_row(worker_id, job, claim) for job, claim in zip(started, claims, strict=True)]
-    time = asked.lease_time
-    await transaction.run("insert_leases", *columns(rows, _LEASE_COLUMNS), time.now, time.length)
+    claims = [_claim(job, ran_ms.get(job.place.job_id, 0)) for job in started]
     await transaction.tell([(EventType.STARTED, claim.job) for claim in claims])
     for claim in claims:
         transaction.hint(WakeUpKind.CHANGED, claim.job.id)
@@ -293,10 +289,8 @@ def _has_time_to_count(request: ClaimRequest, job: _Taken) -> bool:
     return policy.processing_max_s is not None and job.waited.attempt > 0
 
 
-def _claim(job: _Taken, token: str, ran_ms: int, now: InstantMs) -> Claim:
+def _claim(job: _Taken, ran_ms: int) -> Claim:
     waited = job.waited
-    # The caller read its clock before its turn came: another process may have made the job, or found it due, since.
-    now = max(now, waited.available_at)
     running = Moving(
         available_at=waited.available_at,
         version=waited.version + 1,
@@ -304,29 +298,8 @@ def _claim(job: _Taken, token: str, ran_ms: int, now: InstantMs) -> Claim:
         counted_attempts=waited.counted_attempts + 1,
         crashes=waited.crashes,
         is_alone=waited.is_alone,
-        started_at=now if waited.started_at is None else waited.started_at,
-        updated_at=now,
+        started_at=job.begins_at if waited.started_at is None else waited.started_at,
+        updated_at=job.begins_at,
     )
     record = job_from_parts(job.place, job.fixed, running, Status.RUNNING)
-    return Claim(Lease(record.id, record.attempt, token), record, job.payload, waited.is_alone, ran_ms)
-
-
-def _lease_row(worker_id: str, job: _Taken, claim: Claim) -> Row:
-    record = claim.job
-    return (
-        record.id,
-        record.operation,
-        record.tenant,
-        record.priority,
-        claim.lease.token,
-        worker_id,
-        record.available_at,
-        record.version,
-        record.attempt,
-        record.counted_attempts,
-        job.waited.crashes,
-        claim.is_alone,
-        record.started_at,
-        record.updated_at,
-        record.updated_at,
-    )
+    return Claim(Lease(record.id, record.attempt, job.token), record, job.payload, waited.is_alone, ran_ms)

@@ -1,11 +1,11 @@
 """The engine's ClaimStore: claiming, keeping leases alive, ending attempts, recording effects."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Coroutine, Iterator, Sequence
 from typing import TypeAlias
 
 from coatcheck.core.job import InstantMs, JobRecord
-from coatcheck.core.terms import Terms
+from coatcheck.core.outcome import Succeeded
 from coatcheck.store.errors import LeaseLost
 from coatcheck.store.records import (
     Beat,
@@ -22,7 +22,7 @@ from coatcheck.stores.postgres.costs import ran_before_ms
 from coatcheck.stores.postgres.facet import Facet
 from coatcheck.stores.postgres.queue import advance_turns, leave_turns
 from coatcheck.stores.postgres.rows import EndedLease, Fixed, Row, columns, plain
-from coatcheck.stores.postgres.settling import Endings, Settling
+from coatcheck.stores.postgres.settling import SUCCESS_COLUMNS, Endings, Settling, Success
 from coatcheck.stores.postgres.transaction import Transaction
 from coatcheck.stores.postgres.turns import restore_tenant, withhold_turns
 
@@ -38,13 +38,21 @@ class Claiming(Facet):
     """The engine's ClaimStore."""
 
     _rounds: Iterator[int]
+    _keeping: set[asyncio.Task[None]]
 
     async def claim_ready(self, request: ClaimRequest, now: InstantMs) -> Claims:
         operations = sorted(request.slots_by_operation)
         start = next(self._rounds) % max(len(operations), 1)
         rotated = operations[start:] + operations[:start]
-        taking = await self._work.run(claim_all, Asked(request, rotated, now, self._lease_time()))
-        await self._keep_turns(taking, request.terms)
+        # The turns are to show what the claim before took.
+        await self.turns_kept()
+        lane = self._work if _counts_running(request) else self._claims
+        taking = await lane.run(claim_all, Asked(request, rotated, now, self._lease_time()))
+        if taking.held:
+            await self._guarded("turns_not_withheld", withhold_turns(self._transactions, taking.held, request.terms))
+        if taking.served or taking.idle:
+            # The jobs start meanwhile.
+            self._keep(self._guarded("turns_not_kept", self._move_turns(taking)))
         return taking.claims
 
     async def extend_leases(self, beats: Sequence[Beat], now: InstantMs) -> Sequence[BeatAnswer]:
@@ -57,7 +65,7 @@ class Claiming(Facet):
         if job is None:
             raise LeaseLost(finishing.lease.job_id)
         if finishing.is_limited:
-            await self._restore_turns_of(job.tenant)
+            await self._guarded("turns_not_restored", restore_tenant(self._transactions, job.tenant))
         return Finished(job)
 
     async def record_effect(self, lease: Lease, name: str, value: bytes, now: InstantMs) -> bytes:
@@ -73,30 +81,42 @@ class Claiming(Facet):
         value: bytes | None = rows[0][0]
         return value
 
-    async def _keep_turns(self, taking: Taking, terms: Terms) -> None:
-        """The jobs are leased whatever becomes of this: turns that stay as they were cost fairness, not work.
+    async def turns_kept(self) -> None:
+        """Return when the turns show what claims of this process took that have returned."""
+        if self._keeping:
+            await asyncio.wait(self._keeping)
 
-        Their leases run meanwhile, and nobody keeps them yet: a process that was stopped with a turn locked must not
-        cost others what they claimed.
+    async def _move_turns(self, taking: Taking) -> None:
+        await advance_turns(self._transactions, taking.costs)
+        await leave_turns(self._transactions, {*taking.drained, *taking.idle})
+
+    def _keep(self, moving: Coroutine[None, None, None]) -> None:
+        task = asyncio.get_running_loop().create_task(moving)
+        self._keeping.add(task)
+        task.add_done_callback(self._keeping.discard)
+
+    async def _guarded(self, event: str, turning: Awaitable[None]) -> None:
+        """What was committed before stands whatever becomes of this: turns that stay as they were cost fairness, and
+        upkeep looks at those that stay held.
+
+        Leases run meanwhile that nobody keeps yet, or the next claim waits: a process that was stopped with a turn
+        locked must not cost others what they claimed.
         """
         try:
             async with asyncio.timeout(self._config.lease_s * _PART_OF_LEASE_FOR_TURNS):
-                await advance_turns(self._transactions, taking.costs)
-                await leave_turns(self._transactions, {*taking.drained, *taking.idle})
-                await withhold_turns(self._transactions, taking.held, terms)
+                await turning
         except Exception as error:
-            self._log.warning("turns_not_kept", error=str(error) or type(error).__name__)
-
-    async def _restore_turns_of(self, tenant: str) -> None:
-        """The attempt is ended whatever becomes of this: upkeep looks at turns that stay held."""
-        try:
-            await restore_tenant(self._transactions, tenant)
-        except Exception as error:
-            self._log.warning("turns_not_restored", error=str(error))
+            self._log.warning(event, error=str(error) or type(error).__name__)
 
     def _lease_time(self) -> LeaseTime:
         lease_clock = self._config.lease_clock
         return LeaseTime(round(self._config.lease_s * 1000), None if lease_clock is None else lease_clock())
+
+
+def _counts_running(request: ClaimRequest) -> bool:
+    """Whether a claim has to see the endings that wait: they make room under what bounds running jobs."""
+    bounded = any(policy.concurrency_max is not None for policy in request.policies.values())
+    return bounded or not request.terms.holds_nobody
 
 
 async def claim_all(transaction: Transaction, asked: Sequence[Asked]) -> Sequence[Taking]:
@@ -109,7 +129,19 @@ async def finish(transaction: Transaction, ended: Sequence[Ended]) -> Sequence[J
     leases = {(f.lease.job_id, f.lease.attempt, f.lease.token): n for n, (f, _) in reversed(list(enumerate(ended)))}
     answers: list[JobRecord | None] = [None] * len(ended)
     endings = Endings(transaction)
-    rows = await transaction.rows("end_leases", *columns(list(leases), 3))
+    successes: dict[Row, Success] = {}
+    others: list[Row] = []
+    for lease, n in leases.items():
+        finishing, now = ended[n]
+        if isinstance(finishing.outcome, Succeeded):
+            successes[lease] = Success.of(finishing.outcome.result, finishing.policy, now)
+        else:
+            others.append(lease)
+    named = [success.row(lease) for lease, success in successes.items()]
+    for row in await transaction.rows("end_succeeded", *columns(named, SUCCESS_COLUMNS)) if named else ():
+        lease = row[0], row[1], row[2]
+        answers[leases[lease]] = endings.note_success(*lease_and_job(row), successes[lease])
+    rows = await transaction.rows("end_leases", *columns(others, 3)) if others else ()
     timed = {f.lease.job_id for f, _ in ended if f.policy.processing_max_s is not None}
     earlier_ms = await ran_before_ms(transaction, [row[0] for row in rows if row[0] in timed])
     for row in rows:
@@ -122,8 +154,8 @@ async def finish(transaction: Transaction, ended: Sequence[Ended]) -> Sequence[J
 
 
 def lease_and_job(row: Row) -> tuple[EndedLease, Fixed]:
-    """A row of end_leases or rescue_leases."""
-    return EndedLease(*row[:_LEASE_COLUMNS]), Fixed._make(row[_LEASE_COLUMNS:])
+    """A row of end_leases, end_succeeded or rescue_leases."""
+    return EndedLease._make(row[:_LEASE_COLUMNS]), Fixed._make(row[_LEASE_COLUMNS:])
 
 
 async def keep(transaction: Transaction, kept: Sequence[Kept]) -> Sequence[Sequence[BeatAnswer]]:

@@ -16,7 +16,8 @@ class Facet:
     """The state of an open engine. Each part of the port is a subclass; the store is all of them.
 
     Lanes commit side by side: `_intake` what clients hand in, `_limited_intake` what has to be counted first, `_work`
-    what workers do, and `_spends` what jobs spend: no heartbeat waits for a sum that another process adds to.
+    what workers do, `_claims` what they take where nothing bounds it, so that the next jobs run while the last ones are
+    ended, and `_spends` what jobs spend: no heartbeat waits for a sum that another process adds to.
     """
 
     clock: Clock
@@ -26,6 +27,7 @@ class Facet:
     _transactions: Transactions
     _intake: Writer
     _limited_intake: Writer
+    _claims: Writer
     _work: Writer
     _spends: Writer
     _readers: Readers

@@ -48,13 +48,13 @@ async def take_waiting(transaction: Transaction, places: Sequence[Place]) -> tup
     taken = await transaction.rows("take_waiting", *columns(rows, 4))
     were_ready = {row[0] for row in taken if row[1]}
     turns = {(place.operation, place.tenant) for place in places if place.job_id in were_ready}
-    return {row[0]: Moving.from_row(row[2:]) for row in taken}, turns
+    return {row[0]: Moving._make(row[2:]) for row in taken}, turns
 
 
 async def promote(transaction: Transaction, now: InstantMs, limit: int) -> int:
     """Move jobs whose time has come to the ready ones. Nothing a client sees changes."""
     due = await transaction.rows("take_due", now, limit)
-    jobs = [(Place(row[0], row[1], row[2], row[3]), Moving.from_row(row[-MOVING_COLUMNS:]), now) for row in due]
+    jobs = [(Place(row[0], row[1], row[2], row[3]), Moving._make(row[-MOVING_COLUMNS:]), now) for row in due]
     await put_waiting(transaction, jobs)
     return len(due)
 

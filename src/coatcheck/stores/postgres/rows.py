@@ -1,7 +1,6 @@
 """From rows to records and back to columns: no row leaves the engine."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
@@ -23,8 +22,7 @@ def columns(rows: Sequence[Row], count: int) -> Sequence[Sequence[Any]]:
     return list(zip(*rows, strict=True)) if rows else [()] * count
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """Whose job it is and where it stands among the others."""
 
     operation: str
@@ -51,8 +49,7 @@ class Fixed(NamedTuple):
     redrive_of: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Moving:
+class Moving(NamedTuple):
     """What moves with an open job through ready, scheduled and lease."""
 
     available_at: int
@@ -66,15 +63,10 @@ class Moving:
 
     def changed(self, now: int) -> "Moving":
         """The same, one version later."""
-        return replace(self, version=self.version + 1, updated_at=now)
-
-    @classmethod
-    def from_row(cls, row: Row) -> "Moving":
-        return cls(*row)
+        return self._replace(version=self.version + 1, updated_at=now)
 
 
-@dataclass(frozen=True, slots=True)
-class EndedLease:
+class EndedLease(NamedTuple):
     """A lease row that was just deleted: who deleted it writes what follows."""
 
     job_id: str

@@ -1,7 +1,7 @@
 """Ending: what follows from outcomes, written together with their attempts, results and outbox entries."""
 
-import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from coatcheck.core import limits
 from coatcheck.core.errors import ErrorInfo
@@ -32,7 +32,8 @@ _EVENTS = {
     Status.CANCELLED: EventType.CANCELLED,
 }
 _INLINE_TYPE = "application/json"
-_ENDED_COLUMNS, _ATTEMPT_COLUMNS, _RESULT_COLUMNS = 20, 9, 5
+_ENDED_COLUMNS, _ATTEMPT_COLUMNS = 17, 9
+SUCCESS_COLUMNS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,6 @@ class Ending:
     policy: Policy
     moving: Moving
     error: ErrorInfo | None = None
-    result: ResultBody | None = None
     is_dead_letter: bool = False
     is_cancel_requested: bool = False
     cancel_reason: str | None = None
@@ -59,6 +59,28 @@ class Settling:
     earlier_ms: int = 0
 
 
+class Success(NamedTuple):
+    """An outcome that is final whatever the lease says."""
+
+    result: ResultBody
+    now: InstantMs
+    expires_at: InstantMs
+    result_expires_at: InstantMs
+    tombstone_until: InstantMs
+
+    @classmethod
+    def of(cls, result: ResultBody, policy: Policy, now: InstantMs) -> "Success":
+        """With the instants at which the job, its result and its tombstone go."""
+        expires_at = _expires_at(Status.SUCCEEDED, policy, now)
+        result_expires_at = min(now + round(policy.retention.result_s * 1000), expires_at)
+        return cls(result, now, expires_at, result_expires_at, _tombstone_until(policy, expires_at))
+
+    def row(self, lease: Row) -> Row:
+        """For end_succeeded; `lease`: the three columns that name it."""
+        result, *instants = self
+        return *lease, *instants, plain(result.content_type), plain(result.file_name), result.body
+
+
 class Endings:
     """What follows from the ends of many attempts and jobs, gathered to be written by a few statements."""
 
@@ -66,13 +88,13 @@ class Endings:
         self._transaction = transaction
         self._ended: list[Row] = []
         self._attempts: list[Row] = []
-        self._results: list[Row] = []
         self._waiting: list[tuple[Place, Moving, InstantMs]] = []
         self._told: list[tuple[EventType, JobRecord]] = []
         self._refunded: list[str] = []
 
     def settle_lease(self, lease: EndedLease, fixed: Fixed, settling: Settling, now: InstantMs) -> JobRecord:
-        """Decide what follows from the end of an attempt whose lease row this transaction has just deleted."""
+        """Decide what follows from the end of an attempt whose lease row this transaction has just deleted. It did not
+        succeed: what did is ended by end_succeeded."""
         place = Place(lease.operation, lease.tenant, lease.priority, lease.job_id)
         tally = Tally(
             attempt=lease.attempt,
@@ -91,12 +113,12 @@ class Endings:
         moving = _moved(lease, settlement, now)
         match settlement:
             case Finish():
+                assert settlement.result is None, "only a success has a result"
                 ending = Ending(
                     settlement.status,
                     settling.policy,
                     moving,
                     error=settlement.error if settlement.status is Status.FAILED else None,
-                    result=settlement.result,
                     is_dead_letter=settlement.is_dead_letter,
                     is_cancel_requested=lease.cancel_requested,
                     cancel_reason=lease.cancel_reason,
@@ -107,14 +129,38 @@ class Endings:
                 self._transaction.fault_point("retry-scheduled")
                 return self._tell(EventType.REQUEUED, job_from_parts(place, fixed, moving, Status.QUEUED))
 
+    def note_success(self, lease: EndedLease, fixed: Fixed, success: Success) -> JobRecord:
+        """Tell of a job that end_succeeded has ended."""
+        place = Place(lease.operation, lease.tenant, lease.priority, lease.job_id)
+        moving = Moving(
+            available_at=lease.available_at,
+            version=lease.version + 1,
+            attempt=lease.attempt,
+            counted_attempts=lease.counted_attempts,
+            crashes=lease.crashes,
+            is_alone=False,
+            started_at=lease.started_at,
+            updated_at=success.now,
+        )
+        self._transaction.fault_point("result-stored-before-commit")
+        job = job_from_parts(
+            place,
+            fixed,
+            moving,
+            Status.SUCCEEDED,
+            finished_at=success.now,
+            expires_at=success.expires_at,
+            result_expires_at=success.result_expires_at,
+            cancel_requested=lease.cancel_requested,
+            cancel_reason=lease.cancel_reason,
+            result=_info(success),
+        )
+        return self._tell(EventType.SUCCEEDED, job)
+
     def end_job(self, place: Place, fixed: Fixed, ending: Ending, now: InstantMs) -> JobRecord:
         """Make an open job final. It stands in no hot table any more when this is called."""
-        expires_at, result_expires_at = _expiries(ending, now)
-        self._ended.append(_ended_row(place.job_id, ending, now))
-        if ending.result is not None:
-            own_expiry = result_expires_at if result_expires_at != expires_at else None
-            self._results.append(_result_row(place.job_id, ending.result, own_expiry))
-            self._transaction.fault_point("result-stored-before-commit")
+        expires_at = _expires_at(ending.status, ending.policy, now)
+        self._ended.append(_ended_row(place.job_id, ending, expires_at, now))
         if ending.moving.started_at is None and ending.policy.cost:
             self._refunded.append(place.job_id)
         if ending.is_dead_letter:
@@ -126,12 +172,10 @@ class Endings:
             ending.status,
             finished_at=now,
             expires_at=expires_at,
-            result_expires_at=result_expires_at,
             cancel_requested=ending.is_cancel_requested,
             cancel_reason=plain(ending.cancel_reason),
             error=_plain_error(ending.error),
             dead_lettered_at=now if ending.is_dead_letter else None,
-            result=_info(ending.result, result_expires_at, now),
         )
         return self._tell(_EVENTS[ending.status], job)
 
@@ -142,7 +186,6 @@ class Endings:
                 "write_endings",
                 *columns(self._ended, _ENDED_COLUMNS),
                 *columns(self._attempts, _ATTEMPT_COLUMNS),
-                *columns(self._results, _RESULT_COLUMNS),
             )
         await give_back(self._transaction, self._refunded)
         await put_waiting(self._transaction, self._waiting)
@@ -169,14 +212,6 @@ def overdue_ending(deadline_at: InstantMs | None, waited: Moving, policy: Policy
     return Ending(Status.FAILED, policy, waited.changed(now), error=error, is_dead_letter=True)
 
 
-async def is_excused(transaction: Transaction, tenant: str, ending: Ending, now: InstantMs) -> bool:
-    """Whether a job that was not started in time may start all the same: its tenant was in quarantine meanwhile."""
-    limit_s = ending.policy.queue_limit_s
-    if ending.error is not NEVER_STARTED or limit_s is None:
-        return False
-    return await transaction.row("was_restored", tenant, now - math.ceil(limit_s * 1000)) is not None
-
-
 def _moved(lease: EndedLease, settlement: Finish | Requeue, now: InstantMs) -> Moving:
     """The counters after the attempt; where and how the job waits is settled only for a job that goes on."""
     goes_on = settlement if isinstance(settlement, Requeue) else None
@@ -192,23 +227,24 @@ def _moved(lease: EndedLease, settlement: Finish | Requeue, now: InstantMs) -> M
     )
 
 
-def _expiries(ending: Ending, now: InstantMs) -> tuple[InstantMs, InstantMs | None]:
-    """When the job and its result go."""
-    retention = ending.policy.retention
-    kept_s = {
-        Status.SUCCEEDED: retention.succeeded_s,
-        Status.FAILED: retention.failed_s,
-        Status.CANCELLED: retention.cancelled_s,
-    }[ending.status]
-    expires_at = now + round(kept_s * 1000)
-    if ending.result is None:
-        return expires_at, None
-    return expires_at, min(now + round(retention.result_s * 1000), expires_at)
+def _expires_at(status: Status, policy: Policy, now: InstantMs) -> InstantMs:
+    retention = policy.retention
+    match status:
+        case Status.SUCCEEDED:
+            kept_s = retention.succeeded_s
+        case Status.FAILED:
+            kept_s = retention.failed_s
+        case _:
+            kept_s = retention.cancelled_s
+    return now + round(kept_s * 1000)
 
 
-def _ended_row(job_id: str, ending: Ending, now: InstantMs) -> Row:
-    moving, result = ending.moving, ending.result
-    expires_at, result_expires_at = _expiries(ending, now)
+def _tombstone_until(policy: Policy, expires_at: InstantMs) -> InstantMs:
+    return expires_at + round(policy.retention.tombstone_s * 1000)
+
+
+def _ended_row(job_id: str, ending: Ending, expires_at: InstantMs, now: InstantMs) -> Row:
+    moving = ending.moving
     return (
         job_id,
         ending.status.value,
@@ -219,19 +255,12 @@ def _ended_row(job_id: str, ending: Ending, now: InstantMs) -> Row:
         moving.available_at,
         now,
         expires_at,
-        result_expires_at,
-        expires_at + round(ending.policy.retention.tombstone_s * 1000),
+        _tombstone_until(ending.policy, expires_at),
         ending.is_cancel_requested,
         plain(ending.cancel_reason),
         ending.is_dead_letter,
         *error_values(ending.error),
-        result.content_type if result else None,
-        len(result.body) if result else None,
     )
-
-
-def _result_row(job_id: str, result: ResultBody, expires_at: InstantMs | None) -> Row:
-    return job_id, plain(result.content_type), plain(result.file_name), expires_at, result.body
 
 
 def _plain_error(error: ErrorInfo | None) -> ErrorInfo | None:
@@ -240,9 +269,8 @@ def _plain_error(error: ErrorInfo | None) -> ErrorInfo | None:
     return ErrorInfo(error.category, plain(error.detail), plain(error.code), plain(error.operator_detail))
 
 
-def _info(result: ResultBody | None, result_expires_at: InstantMs | None, now: InstantMs) -> ResultInfo | None:
-    if result is None or result_expires_at is None:
-        return None
-    size = len(result.body)
+def _info(success: Success) -> ResultInfo:
+    result, size = success.result, len(success.result.body)
     is_inline = result.content_type == _INLINE_TYPE and size <= limits.INLINE_RESULT_BYTES_MAX
-    return ResultInfo(result.content_type, size, result.body if is_inline and result_expires_at > now else None)
+    is_kept = success.result_expires_at > success.now
+    return ResultInfo(result.content_type, size, result.body if is_inline and is_kept else None)

@@ -45,6 +45,7 @@ class PostgresStore(
         self._fault_point = fault_point
         self._watch = LeaseWatch(config.lease_s, self.clock)
         self._rounds = itertools.count()
+        self._keeping = set()
         self._log = get_logger("store")
 
     async def open(self) -> None:
@@ -66,6 +67,9 @@ class PostgresStore(
             parts = WriterParts(self._transactions, self.clock, config.observe_commit)
             self._work = Writer(parts, (keep, finish, record_effects, claim_all))
             opened.push_async_callback(self._work.close)
+            self._claims = Writer(parts, (claim_all,))
+            opened.push_async_callback(self.turns_kept)
+            opened.push_async_callback(self._claims.close)
             self._spends = Writer(parts, (spend_all,))
             opened.push_async_callback(self._spends.close)
             self._intake = Writer(parts, (accept,), is_one_statement=True)

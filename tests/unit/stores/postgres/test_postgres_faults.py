@@ -34,6 +34,8 @@ END_OTHERS = """
 SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
 """
 
+RUN_OUT = "SELECT 1 FROM coatcheck.lease WHERE ends_at < extract(epoch FROM clock_timestamp()) * 1000"
+
 
 @pytest.fixture
 async def dsn() -> str:
@@ -145,13 +147,19 @@ async def test_a_rescue_that_is_cut_off_strands_nothing_and_is_done_a_lease_time
         await claim(store, 3)
         faults.call_at("reap-updated", lambda: _end_sessions(dsn), 2)
 
+        async def have_run_out() -> bool:
+            # Each at an instant of its own: a rescue in between would find only the first.
+            return len(await shared_server().execute(RUN_OUT, dsn)) == len(ids)
+
+        await wait_until_async(have_run_out, "all leases to run out")
+
         async def is_cut_off() -> bool:
             try:
                 return await store.rescue_leases(POLICIES, clock.now(), 10) > 0
             except StoreUnavailable:
                 return True
 
-        await wait_until_async(is_cut_off, "the leases to run out")
+        await wait_until_async(is_cut_off, "the leases to be rescued")
         assert faults.count("reap-updated") >= 2
         assert await store.rescue_leases(POLICIES, clock.now(), 10) == 0
         rescued = 0

@@ -61,11 +61,12 @@ SEEKS = {
     "accept": ["turn_held_in_order", "turn_in_order", "turn_pkey"],
     "put_waiting": ["turn_held_in_order", "turn_in_order", "turn_pkey"],
     "next_turns": ["ready_pkey", "scheduled_in_order", "turn_in_order"],
-    "take_ready": ["job_pkey", "payload_pkey", "ready_pkey"],
+    "lease_ready": ["job_pkey", "payload_pkey", "ready_pkey"],
     "take_due": ["scheduled_in_order", "scheduled_pkey"],
     "take_waiting": ["ready_pkey", "scheduled_pkey"],
     "beat": ["lease_pkey"],
     "end_leases": ["job_pkey", "lease_pkey"],
+    "end_succeeded": ["deadline_pkey", "job_pkey", "lease_pkey"],
     "write_endings": ["deadline_pkey", "job_pkey"],
     "find_keys": ["idempotency_key_pkey"],
     "find_jobs": [
@@ -152,7 +153,7 @@ async def test_a_claim_keeps_its_plan_when_statistics_are_of_a_drained_queue(
     for statement in DRAINED.split(";"):
         await plans.execute(statement)
     assert not [line for name in SEEKS for line in await _plan(plans, name) if "Bitmap" in line]
-    lines = await _plan(plans, "take_ready")
+    lines = await _plan(plans, "lease_ready")
     found = {line.strip(" ->") for line in lines if "Scan" in line and "ready" in line and "CTE" not in line}
     assert found == {"Index Scan using ready_pkey on ready", "Tid Scan on ready r_1"}
 

@@ -9,17 +9,22 @@ import sys
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
+from coatcheck.core.policy import DEFAULT_POLICY
+from coatcheck.core.quotas import ALL, EACH, LimitBook, LimitName
 from coatcheck.core.states import Status
-from coatcheck.store.records import WakeUp, WakeUpKind
+from coatcheck.core.terms import ANY_TERMS, Terms
+from coatcheck.store.records import ClaimRequest, WakeUp, WakeUpKind
 from coatcheck.stores.postgres import wakeups as wakeups_module
 from coatcheck.stores.postgres.connection import connect
 from coatcheck.stores.postgres.store import PostgresStore
 from coatcheck.testing.waiting import wait_until_async
 from harness.postgres_server import shared_server
-from harness.postgres_work import TENANT, accept, claim, clock, finishing, opened
+from harness.postgres_work import OPERATION, POLICIES, TENANT, accept, claim, clock, finishing, opened
 
 WORKER = """
 import asyncio, sys
@@ -100,7 +105,24 @@ async def test_no_job_is_left_behind_when_tenants_come_and_go(dsn: str) -> None:
         everything = asyncio.gather(hand_in(one), hand_in(other), work(one), work(other), work(one))
         await asyncio.wait_for(everything, 60)
         assert len(set(done)) == 240
+        await asyncio.gather(one.turns_kept(), other.turns_kept())
         assert await shared_server().execute("SELECT * FROM coatcheck.turn WHERE is_waiting", dsn) == []
+
+
+async def test_a_claim_that_counts_what_runs_sees_the_endings_that_came_with_it(dsn: str) -> None:
+    async with opened(dsn) as store:
+        await asyncio.gather(*(accept(store) for _ in range(4)))
+        bounded = {OPERATION: replace(DEFAULT_POLICY, concurrency_max=1)}
+        limited = Terms(book=LimitBook({(LimitName.RUNNING, EACH, ALL): 1}))
+        for policies, terms in ((bounded, ANY_TERMS), (POLICIES.by_operation, limited)):
+            request = ClaimRequest("w", 1, {OPERATION: 1}, policies, terms)
+            (running,) = (await store.claim_ready(request, clock.now())).claims
+            ending = structs.replace(finishing(running), is_limited=terms is limited)
+            _, after = await asyncio.gather(
+                store.finish_attempt(ending, clock.now()), store.claim_ready(request, clock.now())
+            )
+            assert len(after.claims) == 1
+            await store.finish_attempt(structs.replace(finishing(after.claims[0]), is_limited=True), clock.now())
 
 
 async def test_late_jobs_of_many_tenants_hold_up_nobody(dsn: str) -> None:
@@ -109,6 +131,7 @@ async def test_late_jobs_of_many_tenants_hold_up_nobody(dsn: str) -> None:
             await accept(store, tenant=f"a{n}", deadline_at=clock.now() - 1)
         job_id = await accept(store, tenant="z")
         assert [item.job.id for item in await claim(store)] == [job_id]
+        await store.turns_kept()
         assert await shared_server().execute("SELECT * FROM coatcheck.turn", dsn) == []
 
 
@@ -118,6 +141,7 @@ async def test_turns_that_a_crash_left_behind_hold_up_nobody_and_are_taken_away(
         await shared_server().execute(stale, dsn)
         ids = [await accept(store, tenant="z") for _ in range(3)]
         assert [item.job.id for item in await claim(store)] == ids[:1]
+        await store.turns_kept()
         assert await shared_server().execute("SELECT tenant FROM coatcheck.turn", dsn) == [("z",)]
 
 

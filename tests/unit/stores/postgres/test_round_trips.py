@@ -12,6 +12,7 @@ from coatcheck.core.quotas import ALL, EACH, Limit, LimitBook, LimitName
 from coatcheck.core.terms import ANY_TERMS, Terms
 from coatcheck.store.records import Beat, ClaimRequest, IdempotencyKey
 from coatcheck.stores.postgres.store import PostgresStore
+from coatcheck.testing.conformance.world import BROKEN
 from harness.postgres_server import shared_server
 from harness.postgres_work import OPERATION, POLICIES, TENANT, accept, claim, clock, finishing, opened, submission
 
@@ -59,6 +60,7 @@ async def store(dsn: str, meter: Meter) -> AsyncIterator[PostgresStore]:
         await accept(store)
         # From now on the one connection is there.
         await claim(store)
+        await store.turns_kept()
         meter.take()
         yield store
 
@@ -70,11 +72,12 @@ async def test_a_batch_of_acceptances_is_one_round_trip(store: PostgresStore, me
     assert meter.take() == 1
 
 
-async def test_a_claim_is_three_and_its_turns_one_more(store: PostgresStore, meter: Meter) -> None:
+async def test_a_claim_is_two_and_its_turns_one_more(store: PostgresStore, meter: Meter) -> None:
     await asyncio.gather(*(store.accept_job(submission()) for _ in range(30)))
     meter.take()
     assert len(await claim(store, 20)) == 20
-    assert meter.take() == FRAME + 3 + 1
+    await store.turns_kept()
+    assert meter.take() == FRAME + 2 + 1
 
 
 async def test_a_claim_that_finds_nothing_is_one(store: PostgresStore, meter: Meter) -> None:
@@ -82,13 +85,24 @@ async def test_a_claim_that_finds_nothing_is_one(store: PostgresStore, meter: Me
     assert meter.take() == FRAME + 1
 
 
-async def test_a_batch_of_endings_is_two_and_of_heartbeats_one(store: PostgresStore, meter: Meter) -> None:
+async def test_a_batch_of_successes_is_one_and_so_is_one_of_heartbeats(store: PostgresStore, meter: Meter) -> None:
     await asyncio.gather(*(store.accept_job(submission()) for _ in range(30)))
     claims = await claim(store, 30)
+    await store.turns_kept()
     meter.take()
     await store.extend_leases([Beat(item.lease) for item in claims], clock.now())
     assert meter.take() == FRAME + 1
     await asyncio.gather(*(store.finish_attempt(finishing(item), clock.now()) for item in claims))
+    assert meter.take() == FRAME + 1
+
+
+async def test_other_endings_are_two(store: PostgresStore, meter: Meter) -> None:
+    await asyncio.gather(*(store.accept_job(submission()) for _ in range(30)))
+    claims = await claim(store, 30)
+    await store.turns_kept()
+    meter.take()
+    endings = [structs.replace(finishing(item), outcome=BROKEN) for item in claims]
+    await asyncio.gather(*(store.finish_attempt(ending, clock.now()) for ending in endings))
     assert meter.take() == FRAME + 2
 
 
@@ -103,9 +117,10 @@ async def test_limits_cost_round_trips_only_where_they_hold(store: PostgresStore
     request = ClaimRequest("w", 2, {OPERATION: 2}, POLICIES.by_operation, terms)
     claims = (await store.claim_ready(request, clock.now())).claims
     assert len(claims) == 2
-    assert meter.take() == FRAME + 3 + 2 + 1
+    await store.turns_kept()
+    assert meter.take() == FRAME + 2 + 2 + 1
     await store.finish_attempt(structs.replace(finishing(claims[0]), is_limited=True), clock.now())
-    assert meter.take() == FRAME + 2 + 1
+    assert meter.take() == FRAME + 1 + 1
 
 
 async def test_reads_that_meet_are_one(store: PostgresStore, meter: Meter) -> None:

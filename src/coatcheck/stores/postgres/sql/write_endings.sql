@@ -1,13 +1,14 @@
--- What follows from the ends of attempts and of jobs: attempts, final statuses, results; deadlines of ended jobs go.
+-- What follows from the ends of attempts that did not succeed, and of jobs that had none: attempts, final statuses;
+-- deadlines of ended jobs go.
 WITH ended AS MATERIALIZED (
     SELECT * FROM unnest(
         $1::text[], $2::text[], $3::integer[], $4::integer[], $5::integer[], $6::bigint[], $7::bigint[], $8::bigint[],
-        $9::bigint[], $10::bigint[], $11::bigint[], $12::boolean[], $13::text[], $14::boolean[], $15::text[],
-        $16::text[], $17::text[], $18::text[], $19::text[], $20::integer[]
+        $9::bigint[], $10::bigint[], $11::boolean[], $12::text[], $13::boolean[], $14::text[], $15::text[],
+        $16::text[], $17::text[]
     ) AS e (
         job_id, status, version, attempt, counted_attempts, started_at, available_at, finished_at,
-        expires_at, result_expires_at, tombstone_until, cancel_requested, cancel_reason, is_dead_letter, error_category,
-        error_detail, error_code, error_operator_detail, result_type, result_bytes
+        expires_at, tombstone_until, cancel_requested, cancel_reason, is_dead_letter, error_category,
+        error_detail, error_code, error_operator_detail
     )
 ),
 attempts AS (
@@ -16,26 +17,22 @@ attempts AS (
         error_operator_detail
     )
     SELECT * FROM unnest(
-        $21::text[], $22::integer[], $23::bigint[], $24::bigint[], $25::text[], $26::text[], $27::text[], $28::text[],
-        $29::text[]
+        $18::text[], $19::integer[], $20::bigint[], $21::bigint[], $22::text[], $23::text[], $24::text[], $25::text[],
+        $26::text[]
     )
-),
-results AS (
-    INSERT INTO result (job_id, content_type, file_name, expires_at, body)
-    SELECT * FROM unnest($30::text[], $31::text[], $32::text[], $33::bigint[], $34::bytea[])
 ),
 -- Final is final: a job that has a status keeps it.
 jobs AS (
     UPDATE job AS j
     SET status = e.status, version = e.version, attempt = e.attempt, counted_attempts = e.counted_attempts,
         started_at = e.started_at, available_at = e.available_at, updated_at = e.finished_at,
-        finished_at = e.finished_at, expires_at = e.expires_at, result_expires_at = e.result_expires_at,
+        finished_at = e.finished_at, expires_at = e.expires_at,
         -- A tombstone lives at least as long as the key that may still point to it.
         tombstone_until = greatest(e.tombstone_until, coalesce(j.key_expires_at, 0)),
         cancel_requested = e.cancel_requested, cancel_reason = e.cancel_reason,
         dead_lettered_at = CASE WHEN e.is_dead_letter THEN e.finished_at END,
         error_category = e.error_category, error_detail = e.error_detail, error_code = e.error_code,
-        error_operator_detail = e.error_operator_detail, result_type = e.result_type, result_bytes = e.result_bytes
+        error_operator_detail = e.error_operator_detail
     FROM ended AS e
     WHERE j.id = e.job_id AND j.status IS NULL
     RETURNING j.id, j.deadline_at
