@@ -1,8 +1,6 @@
 """Several tenants who come at once, to several processes that share one store, and what their handlers saw."""
 
 import signal
-import subprocess
-import sys
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,10 +16,12 @@ from coatcheck.testing.history import Entry, Mark, read_history
 from coatcheck.testing.history_runs import RUN
 from coatcheck.testing.waiting import wait_until
 from harness.http import Client, JsonObject
-from harness.server import QUIET, START_S, Server, server_environment
+from harness.server import QUIET, START_S, Server
 
 APP = "faults.crowd_app:app"
-GATEWAY = {"auth": "gateway", "gateway_networks": "127.0.0.0/8"}
+OPERATOR_KEY = "an-operator-s-key-of-forty-characters-xx"
+OPERATOR = {"Authorization": f"Bearer {OPERATOR_KEY}"}
+GATEWAY = {"auth": "gateway", "gateway_networks": "127.0.0.0/8", "operator_key": OPERATOR_KEY}
 CLIENTS = 8
 DONE_S = 60.0
 CLOCK = SystemClock()
@@ -57,12 +57,10 @@ class Crowd:
         self._edges: list[Client] = []
         self._dead_us: dict[str, int] = {}
 
-    def serve(self, *roles: str, crash_at: str | None = None) -> list[Server]:
+    def serve(self, *roles: str) -> list[Server]:
         """Start a process for each of these roles, and wait until they all serve."""
-        servers = self.launch(*roles, crash_at=crash_at)
-        wait_until(lambda: all(server.log_lines("started") for server in servers), f"{roles} to start", START_S)
-        urls = [server.url for server in servers if server.log_lines("started")[-1]["url"]]
-        self._edges += [self._open.enter_context(closing(Client(url))) for url in urls]
+        servers = self.launch(*roles)
+        self.await_started(*servers)
         return servers
 
     def launch(self, *roles: str, crash_at: str | None = None) -> list[Server]:
@@ -76,11 +74,18 @@ class Crowd:
             servers.append(server)
         return servers
 
+    def await_started(self, *servers: Server) -> None:
+        """Wait until these serve."""
+        wait_until(lambda: all(server.log_lines("started") for server in servers), "processes to start", START_S)
+        urls = [server.url for server in servers if server.log_lines("started")[-1]["url"]]
+        self._edges += [self._open.enter_context(closing(Client(url))) for url in urls]
+
     def let_in(self, *tenants: str) -> None:
         """Add these tenants, and wait until every process that serves requests knows them."""
         self.tenants = tenants
         for tenant in tenants:
-            self._command("tenants", "add", tenant)
+            added = self._edges[0].http.post("/admin/tenants", json={"name": tenant}, headers=OPERATOR)
+            assert added.status_code == 201, added.text
 
         def are_known() -> bool:
             return all(_as(edge, tenant, "/v1/jobs").is_success for edge in self._edges for tenant in tenants)
@@ -157,18 +162,6 @@ class Crowd:
         runners = [f"handler-{line['pid']}" for line in victim.log_lines("runner_ready")]
         self._dead_us |= dict.fromkeys(runners, _now_us())
         return code
-
-    def _command(self, *words: str) -> None:
-        done = subprocess.run(
-            [sys.executable, "-m", "coatcheck", *words, "--store", self._url],
-            env=server_environment(self._settings),
-            cwd=self._folder,
-            capture_output=True,
-            text=True,
-            timeout=START_S,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
 
 
 @contextmanager

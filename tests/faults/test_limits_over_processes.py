@@ -68,14 +68,12 @@ def standing(crowd: Crowd) -> list[tuple[int, int]]:
 def test_running_limits_hold_while_workers_compete_and_die(make_place: MakePlace, tmp_path: Path) -> None:
     url = make_place(tmp_path).url
     with opened_crowd(tmp_path, url, tenant_running_max=RUNNING_MAX, concurrency=PLACES) as crowd:
-        crowd.serve("api", "api", "upkeep")
-        crowd.let_in(*TENANTS)
-        crowd.serve("worker", "worker")
         # Each dies when it has had all its places taken once.
-        victims = [
-            crowd.serve("worker", crash_at=f"{point}:{nth}")[0]
-            for point, nth in (("claimed-before-start", PLACES + 2), ("complete-after-commit", 2))
-        ]
+        victims = crowd.launch("worker", crash_at=f"claimed-before-start:{PLACES + 2}")
+        victims += crowd.launch("worker", crash_at="complete-after-commit:2")
+        crowd.serve("api,upkeep", "api", "worker", "worker")
+        crowd.await_started(*victims)
+        crowd.let_in(*TENANTS)
         answers = crowd.hand_in(*wishes(15, "narrow", "wide"))
         assert {answer.status_code for answer in answers} == {202}
         await_runs(crowd, len(TENANTS) * RUNNING_MAX)
@@ -127,9 +125,8 @@ def test_a_rescuer_that_dies_costs_no_place(make_place: MakePlace, is_half_way: 
     place = make_place(tmp_path)
     limits = {"tenant_running_max": RUNNING_MAX, "tenant_queued_max": QUEUED_MAX}
     with opened_crowd(tmp_path, place.url, **limits, lease_s=LEASE_S) as crowd:
-        crowd.serve("api")
+        _, worker = crowd.serve("api", "worker")
         crowd.let_in(*PAIR)
-        (worker,) = crowd.serve("worker")
         crowd.hand_in(*wishes(RUNNING_MAX, "wide", tenants=PAIR))
         await_runs(crowd, len(PAIR) * RUNNING_MAX)
         assert accepted(crowd.hand_in(*wishes(QUEUED_MAX, "wide", tenants=PAIR))) == len(PAIR) * QUEUED_MAX
@@ -144,7 +141,7 @@ def test_a_rescuer_that_dies_costs_no_place(make_place: MakePlace, is_half_way: 
         assert place.count_held() == len(PAIR)
         assert accepted(crowd.hand_in(*wishes(1, "wide", tenants=PAIR))) == 0
         crowd.let_go()
-        workers = crowd.serve("worker", "worker", "upkeep")
+        workers = crowd.serve("worker", "worker,upkeep")
         crowd.await_ends()
         runs = crowd.runs()
         for server in workers:
