@@ -74,9 +74,10 @@ def test_running_limits_hold_while_workers_compete_and_die(make_place: MakePlace
         crowd.serve("api,upkeep", "api", "worker", "worker")
         crowd.await_started(*victims)
         crowd.let_in(*TENANTS)
-        answers = crowd.hand_in(*wishes(15, "narrow", "wide"))
-        assert {answer.status_code for answer in answers} == {202}
-        await_runs(crowd, len(TENANTS) * RUNNING_MAX)
+        for operation, running in (("narrow", NARROW_RUNNING_MAX), ("wide", RUNNING_MAX)):
+            answers = crowd.hand_in(*wishes(15, operation))
+            assert {answer.status_code for answer in answers} == {202}
+            await_runs(crowd, len(TENANTS) * running)
         crowd.let_go()
         crowd.await_deaths(*victims)
         crowd.await_ends()
@@ -120,8 +121,8 @@ async def rescue_alone(url: str) -> None:
 
 
 @on_each_engine
-@pytest.mark.parametrize("is_half_way", [True, False], ids=["half way", "right after its commit"])
-def test_a_rescuer_that_dies_costs_no_place(make_place: MakePlace, is_half_way: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize("has_committed", [False, True], ids=["before its commit", "right after it"])
+def test_a_rescuer_that_dies_costs_no_place(make_place: MakePlace, has_committed: bool, tmp_path: Path) -> None:
     place = make_place(tmp_path)
     limits = {"tenant_running_max": RUNNING_MAX, "tenant_queued_max": QUEUED_MAX}
     with opened_crowd(tmp_path, place.url, **limits, lease_s=LEASE_S) as crowd:
@@ -132,12 +133,12 @@ def test_a_rescuer_that_dies_costs_no_place(make_place: MakePlace, is_half_way: 
         assert accepted(crowd.hand_in(*wishes(QUEUED_MAX, "wide", tenants=PAIR))) == len(PAIR) * QUEUED_MAX
         wait_until(lambda: place.count_held() == len(PAIR), "both tenants to be held")
         crowd.kill(worker)
-        if is_half_way:
-            crowd.await_deaths(*crowd.launch("upkeep", crash_at="reap-updated:3"))
-            assert standing(crowd) == [(QUEUED_MAX, RUNNING_MAX)] * len(PAIR), "what is in no commit has not happened"
-        else:
+        if has_committed:
             asyncio.run(rescue_alone(place.url))
             assert standing(crowd) == [(QUEUED_MAX + RUNNING_MAX, 0)] * len(PAIR)
+        else:
+            crowd.await_deaths(*crowd.launch("upkeep", crash_at="reap-updated:1"))
+            assert standing(crowd) == [(QUEUED_MAX, RUNNING_MAX)] * len(PAIR), "what is in no commit has not happened"
         assert place.count_held() == len(PAIR)
         assert accepted(crowd.hand_in(*wishes(1, "wide", tenants=PAIR))) == 0
         crowd.let_go()
