@@ -16,7 +16,7 @@ from coatcheck.testing.history import Entry, Mark, read_history
 from coatcheck.testing.history_runs import RUN
 from coatcheck.testing.waiting import wait_until
 from harness.http import Client, JsonObject
-from harness.server import QUIET, START_S, Server
+from harness.server import QUIET, Server
 
 APP = "faults.crowd_app:app"
 OPERATOR_KEY = "an-operator-s-key-of-forty-characters-xx"
@@ -24,6 +24,8 @@ OPERATOR = {"Authorization": f"Bearer {OPERATOR_KEY}"}
 GATEWAY = {"auth": "gateway", "gateway_networks": "127.0.0.0/8", "operator_key": OPERATOR_KEY}
 CLIENTS = 8
 DONE_S = 60.0
+ALL_START_S = 60.0
+"""Several start at once."""
 CLOCK = SystemClock()
 
 
@@ -76,7 +78,7 @@ class Crowd:
 
     def await_started(self, *servers: Server) -> None:
         """Wait until these serve."""
-        wait_until(lambda: all(server.log_lines("started") for server in servers), "processes to start", START_S)
+        wait_until(lambda: all(server.log_lines("started") for server in servers), "processes to start", ALL_START_S)
         urls = [server.url for server in servers if server.log_lines("started")[-1]["url"]]
         self._edges += [self._open.enter_context(closing(Client(url))) for url in urls]
 
