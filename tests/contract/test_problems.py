@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from coatcheck.core.limits import REQUEST_HEAD_BYTES_DEFAULT
 from harness.http import Client, problem
 from harness.raw import chunked, connection, exchange, post_head, post_request, read_answer
 from harness.server import QUIET, Server
@@ -243,6 +244,14 @@ def test_a_payload_beyond_the_limit_is_413(client: Client) -> None:
     problem(client.post_bytes("small", b'{"value": "%s"}' % (b"x" * (2001 - 13))), 413, "payload-too-large")
 
 
+def test_a_payload_in_chunks_is_measured_to_the_byte(server: Server) -> None:
+    head = post_head("/v1/anything", [("Content-Type", "application/json"), ("Transfer-Encoding", "chunked")])
+    for size, status in ((MIB, 202), (MIB + 1, 413)):
+        text = b'"%s"' % (b"x" * (size - 2))
+        parts = [text[start : start + 100_000] for start in range(0, size, 100_000)]
+        assert exchange(server.port, head + chunked(*parts)).status == status
+
+
 @pytest.mark.parametrize("is_chunked", [False, True])
 def test_the_rest_of_a_body_that_is_too_large_is_drained(server: Server, is_chunked: bool) -> None:
     body = b"x" * (4 * MIB)
@@ -280,6 +289,14 @@ def test_headers_beyond_the_limit_are_431(server: Server) -> None:
     assert answer.status == 431
     if answer.headers["content-type"].startswith("application/problem+json"):
         assert answer.code == "headers-too-large"
+
+
+def test_headers_up_to_the_limit_are_taken(server: Server) -> None:
+    request = post_request("/v1/anything", b"{}", [("Content-Type", "application/json"), ("X-Filler", "")])
+    room = REQUEST_HEAD_BYTES_DEFAULT - len(request.removesuffix(b"\r\n{}"))
+    for over, status in ((0, 202), (1, 431)):
+        full = request.replace(b"X-Filler: ", b"X-Filler: " + b"x" * (room + over))
+        assert exchange(server.port, full).status == status
 
 
 def test_a_request_line_beyond_the_limit_is_refused(server: Server) -> None:

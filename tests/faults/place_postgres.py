@@ -29,6 +29,7 @@ _COUNTS = {
     " WHERE NOT EXISTS (SELECT 1 FROM coatcheck.job WHERE id = t.job_id)"
     for table in ("payload", "result", "attempt")
 }
+_HELD = "SELECT count(*) FROM coatcheck.turn WHERE is_held"
 _RELATIONS = "FROM pg_class WHERE relnamespace = 'coatcheck'::regnamespace AND relkind ="
 _CHECK_TOOL = "CREATE EXTENSION IF NOT EXISTS amcheck"
 _CHECK_INDEXES = f"SELECT bt_index_check(oid, true) {_RELATIONS} 'i'"
@@ -57,6 +58,11 @@ class PostgresPlace:
         counts = ", ".join(f"({statement})" for statement in _COUNTS.values())
         ((*numbers,),) = asyncio.run(self._server.execute(f"SELECT {counts}", self.url))
         return dict(zip(_COUNTS, numbers, strict=True))
+
+    def count_held(self) -> int:
+        """See Place."""
+        ((held,),) = asyncio.run(self._server.execute(_HELD, self.url))
+        return int(held)
 
     def count_damage(self) -> dict[str, int]:
         """What PostgreSQL finds wrong with tables; an index that does not fit its table raises."""

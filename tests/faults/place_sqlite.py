@@ -23,6 +23,7 @@ _COUNTS = {
     "keys of nothing": "SELECT count(*) FROM idempotency_key WHERE job_id NOT IN (SELECT id FROM job)"
     " AND job_id NOT IN (SELECT job_id FROM tombstone)",
 } | {f"orphans in {table}": _ORPHANS.format(table=table) for table in ("payload", "result", "attempt")}
+_HELD = "SELECT count(*) FROM turn WHERE is_held = 1"
 _DAMAGE = "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check <> 'ok'"
 
 
@@ -43,6 +44,10 @@ class SqlitePlace:
         counts = self._count(_COUNTS)
         sockets = [path.name for path in Path(f"{self.store}-wake").iterdir()]
         return counts | {"sockets of the dead": sum(not _is_alive(name) for name in sockets)}
+
+    def count_held(self) -> int:
+        """See Place."""
+        return self._count({"held": _HELD})["held"]
 
     def count_damage(self) -> dict[str, int]:
         """What SQLite finds wrong with the file."""

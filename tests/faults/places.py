@@ -33,6 +33,9 @@ class Place(Protocol):
     def count_leftovers(self) -> dict[str, int]:
         """Rows that only open jobs have, and rows of jobs that are gone, by name, counted behind the interface."""
 
+    def count_held(self) -> int:
+        """Turns in which no job may start, as a claim found."""
+
     def count_damage(self) -> dict[str, int]:
         """What the engine's own check finds wrong with its files."""
 

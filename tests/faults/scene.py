@@ -28,6 +28,7 @@ APP = "faults.fault_app:app"
 LEASE_S = 1.5
 ANSWER_S = 10.0
 START_S = 30.0
+COMMAND_S = 60.0
 REST_S = 30.0
 
 RECOVERY_S_MAX = 2 * LEASE_S + 9.0
@@ -62,9 +63,10 @@ class BuggyServer(Server):
 class Scene:
     """Everything of one test lies in one folder, but for a store that a server keeps."""
 
-    def __init__(self, folder: Path, place: Place) -> None:
+    def __init__(self, folder: Path, place: Place, lease_s: float) -> None:
         self.folder = folder
         self.place = place
+        self._lease_s = lease_s
         self.history = folder / "history.jsonl"
         self.gate = folder / "gate"
         self.events = folder / "events.jsonl"
@@ -77,7 +79,7 @@ class Scene:
 
     def settings(self, crash_at: str | None = None) -> Mapping[str, str]:
         """The settings of a process of this scene."""
-        own = {"lease_s": str(LEASE_S), "events": f"file:{self.events}", "grace_s": "0", "cancel_grace_s": "0.5"}
+        own = {"lease_s": str(self._lease_s), "events": f"file:{self.events}", "grace_s": "0", "cancel_grace_s": "0.5"}
         return {**FRAGILE, **own, **({} if crash_at is None else {"crash_at": crash_at})}
 
     def launch(self, roles: str, crash_at: str | None = None, bug: str | None = None) -> Server:
@@ -96,7 +98,7 @@ class Scene:
             cwd=self.folder,
             capture_output=True,
             text=True,
-            timeout=START_S,
+            timeout=COMMAND_S,
             check=False,
         )
 
@@ -201,9 +203,9 @@ class Scene:
 
 
 @contextmanager
-def opened_scene(folder: Path, place: Place | None = None) -> Iterator[Scene]:
+def opened_scene(folder: Path, place: Place | None = None, lease_s: float = LEASE_S) -> Iterator[Scene]:
     """A scene whose processes end with the block; on SQLite unless a place is given."""
-    scene = Scene(folder, place or sqlite(folder))
+    scene = Scene(folder, place or sqlite(folder), lease_s)
     try:
         yield scene
     finally:

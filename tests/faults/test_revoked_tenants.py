@@ -20,6 +20,8 @@ from faults.test_kills_at_revocations import TENANT, revoke
 on_each_engine = pytest.mark.parametrize("make_place", ENGINES.values(), ids=ENGINES)
 SOON_S = 25.0
 START_AFTER_S = "12"
+LEASE_S = 10.0
+"""No process dies here. A job that a busy machine lost would wait in quarantine, as it has to."""
 LOOKED_AT = timedelta(seconds=2)
 """Due jobs are looked for more often than that."""
 
@@ -80,7 +82,7 @@ class Life:
 
 @contextmanager
 def begun(make_place: MakePlace, folder: Path) -> Iterator[tuple[Scene, Life]]:
-    with opened_scene(folder, make_place(folder)) as scene:
+    with opened_scene(folder, make_place(folder), LEASE_S) as scene:
         scene.await_started(scene.launch("worker,relay,upkeep"), scene.launch("api"))
         yield scene, Life(scene)
 

@@ -58,9 +58,11 @@ async def accept(store: PostgresStore, **changes: Any) -> str:
 
 
 async def claim(store: PostgresStore, slots: int = 1, worker: str = "worker") -> list[Claim]:
-    """One claim."""
+    """One claim, and the turns as it leaves them."""
     request = ClaimRequest(worker, slots, {OPERATION: slots}, POLICIES.by_operation)
-    return list((await store.claim_ready(request, clock.now())).claims)
+    claims = (await store.claim_ready(request, clock.now())).claims
+    await store.turns_kept()
+    return list(claims)
 
 
 def finishing(claim: Claim) -> Finishing:

@@ -27,6 +27,7 @@ _READ_BYTES_MIN: Final = 16 * 1024
 _READ_REFUSAL_S = 1.0
 _PIECE_BYTES: Final = 4096
 _HEADER_OVERHEAD_BYTES: Final = len(b": \r\n")
+_LINE_OVERHEAD_BYTES: Final = len(b"  HTTP/1.1\r\n")
 _HOST = re.compile(rb"[A-Za-z0-9._~!$&'()*+,;=:%\[\]-]*")
 _NO_REQUEST: Final = "What was sent cannot be read as an HTTP request in exactly one way."
 
@@ -134,7 +135,9 @@ class Connection(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         if self._refusal is not None or self._is_resuming:
             return
-        self._check_head_bytes(len(self.url) + self._head_bytes)
+        # The whole line: what is measured while a head comes in parts is measured in whole bytes, too.
+        line_bytes = len(self.parser.get_method()) + len(self.url) + _LINE_OVERHEAD_BYTES
+        self._check_head_bytes(line_bytes + self._head_bytes)
         self._check_framing()
         if self._refusal is not None:
             return

@@ -134,6 +134,25 @@ async def test_headers_too_large_are_answered_431_whether_they_end_or_not() -> N
             assert json.loads(answer.rpartition(b"\r\n\r\n")[2])["code"] == "headers-too-large"
 
 
+def head_of(size: int) -> bytes:
+    """A request's line and headers, as many bytes as this."""
+    line = b"POST /reports?page=2 HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\nx-filler: "
+    return line + b"a" * (size - len(line) - 2) + b"\r\n"
+
+
+@pytest.mark.parametrize("step", [10_000, 1, 2, 1500, LIMITS.headers_bytes_max, LIMITS.headers_bytes_max + 1])
+@pytest.mark.parametrize(("over", "status"), [(0, b"200"), (1, b"431")])
+async def test_a_head_is_measured_to_the_byte_in_whatever_parts_it_comes(step: int, over: int, status: bytes) -> None:
+    request = head_of(LIMITS.headers_bytes_max + over) + b"\r\n{}"
+    async with served(ok) as (_, connect, _metrics):
+        client = await connect()
+        for start in range(0, len(request), step):
+            client.send(request[start : start + step])
+            # Another turn of the loop, in which the server reads it.
+            await asyncio.sleep(0)
+        assert (await client.answer()).startswith(b"HTTP/1.1 " + status)
+
+
 async def test_a_body_is_not_counted_as_headers() -> None:
     async def echo_length(scope: Scope, receive: Receive, send: Send) -> None:
         length, has_more = 0, True

@@ -174,8 +174,9 @@ async def _next_turns(transaction: Transaction, slots: Mapping[str, int], wanted
 
 async def _judge(transaction: Transaction, rows: Sequence[Row], taking: Taking) -> None:
     """Find the turns in which no job may start. Where that has to be counted, nobody else may be counting."""
-    starts, been_to = taking.starts, taking.been_to
-    turns = [] if starts.is_free else [(row[0], row[1]) for row in rows if row[3] and (row[0], row[1]) not in been_to]
+    starts, judged = taking.starts, {*taking.served, *taking.held, *taking.crowded}
+    # A turn that waited for nothing when it was last seen was not judged then: it may have work by now.
+    turns = [] if starts.is_free else [(row[0], row[1]) for row in rows if row[3] and (row[0], row[1]) not in judged]
     scopes = starts.uncounted(turns)
     if scopes:
         tenants = sorted({tenant for tenant, _ in scopes})

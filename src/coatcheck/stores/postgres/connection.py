@@ -118,7 +118,7 @@ async def connect(dsn: str, is_pooled: bool = False, command_s_max: float = COMM
     except asyncpg.ClientConfigurationError as error:
         raise StoreRefused(f"store: the PostgreSQL URL is wrong: {error}.") from error
     except DRIVER_ERRORS as error:
-        raise StoreUnavailable(f"store: PostgreSQL at {_place(dsn)}: {str(error) or type(error).__name__}") from error
+        raise StoreUnavailable(f"store: {_server(dsn)}: {str(error) or type(error).__name__}") from error
     except (ValueError, OverflowError):
         # The driver's own words may hold a part of the password, and so does the traceback.
         raise StoreRefused(f"store: the PostgreSQL URL cannot be read; {_HOW_TO_WRITE}.") from None
@@ -131,9 +131,10 @@ async def connect(dsn: str, is_pooled: bool = False, command_s_max: float = COMM
     return connection
 
 
-def _place(dsn: str) -> str:
-    """Where a URL leads, without who comes and with what password."""
-    return dsn.partition("://")[2].partition("?")[0].rpartition("@")[2].partition("/")[0]
+def _server(dsn: str) -> str:
+    """The server a URL leads to, as far as it says, without who comes and with what password."""
+    place = dsn.partition("://")[2].partition("?")[0].rpartition("@")[2].partition("/")[0]
+    return f"PostgreSQL at {place}" if place else "PostgreSQL"
 
 
 async def fetch(connection: Connection, statement: str, *values: Any, timeout_s: float | None = None) -> Sequence[Row]:

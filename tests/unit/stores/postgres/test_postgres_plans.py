@@ -1,7 +1,9 @@
 """Plans are pinned on tables that hold something: a hot statement seeks by the index that was made for it."""
 
+import json
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
 
 import asyncpg
 import pytest
@@ -55,6 +57,11 @@ DELETE FROM coatcheck.ready WHERE job_id < 'r000049998' OR tenant <> 't';
 ANALYZE coatcheck.ready;
 INSERT INTO coatcheck.ready
 SELECT 'o', 't', 5, 's' || lpad(n::text, 9, '0'), 1, 1, 0, 0, 0, false, NULL, 1 FROM generate_series(1, 5000) AS n
+"""
+
+CROWD = """
+INSERT INTO coatcheck.turn SELECT 'o', 'more-' || n, true, n, true FROM generate_series(1, 10000) AS n;
+INSERT INTO coatcheck.turn SELECT 'o', 'free-' || n, true, 20000 + n, false FROM generate_series(1, 2) AS n
 """
 
 SEEKS = {
@@ -156,6 +163,24 @@ async def test_a_claim_keeps_its_plan_when_statistics_are_of_a_drained_queue(
     lines = await _plan(plans, "lease_ready")
     found = {line.strip(" ->") for line in lines if "Scan" in line and "ready" in line and "CTE" not in line}
     assert found == {"Index Scan using ready_pkey on ready", "Tid Scan on ready r_1"}
+
+
+async def test_a_claim_reads_no_turn_that_is_held(plans: "asyncpg.Connection[asyncpg.Record]") -> None:
+    await plans.execute(CROWD)
+    await plans.execute(f"PREPARE one AS {sql('next_turns')}")
+    explained = "EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) EXECUTE one"
+    ((text,),) = await plans.fetch(explained + "(ARRAY['o'], ARRAY[3], ARRAY[2])")
+    nodes = list(_nodes(json.loads(text)[0]["Plan"]))
+    assert not [node for node in nodes if node.get("Rows Removed by Filter")]
+    (turns,) = [node for node in nodes if node.get("Index Name") == "turn_in_order"]
+    assert turns["Actual Rows"] == 2
+    assert turns["Shared Hit Blocks"] + turns["Shared Read Blocks"] <= 4
+
+
+def _nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield plan
+    for below in plan.get("Plans", ()):
+        yield from _nodes(below)
 
 
 async def _plan(connection: "asyncpg.Connection[asyncpg.Record]", name: str) -> list[str]:

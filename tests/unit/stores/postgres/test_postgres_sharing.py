@@ -7,9 +7,10 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from msgspec import structs
@@ -21,7 +22,9 @@ from coatcheck.core.terms import ANY_TERMS, Terms
 from coatcheck.store.records import ClaimRequest, WakeUp, WakeUpKind
 from coatcheck.stores.postgres import wakeups as wakeups_module
 from coatcheck.stores.postgres.connection import connect
+from coatcheck.stores.postgres.rows import Row
 from coatcheck.stores.postgres.store import PostgresStore
+from coatcheck.stores.postgres.transaction import Transaction
 from coatcheck.testing.waiting import wait_until_async
 from harness.postgres_server import shared_server
 from harness.postgres_work import OPERATION, POLICIES, TENANT, accept, claim, clock, finishing, opened
@@ -43,10 +46,46 @@ async def main():
 asyncio.run(main())
 """
 
+EMPTY_TURN = """
+INSERT INTO coatcheck.turn VALUES ($1, $2, true, 0.0)
+ON CONFLICT (operation, tenant) DO UPDATE SET is_waiting = true
+"""
+
 
 @pytest.fixture
 async def dsn() -> str:
     return await shared_server().new_database()
+
+
+async def test_a_turn_that_gets_work_while_a_claim_looks_is_counted_like_any_other(
+    dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The claim finds it without work, and goes on to look further: what came in meanwhile meets the limit, too."""
+    terms = Terms(book=LimitBook({(LimitName.RUNNING, TENANT, ALL): 1}))
+    request = ClaimRequest("worker", 1, {OPERATION: 1}, POLICIES.by_operation, terms)
+    rows = Transaction.rows
+    async with opened(dsn) as store, opened(dsn) as other:
+        await accept(store)
+        assert len((await store.claim_ready(request, clock.now())).claims) == 1
+        await store.turns_kept()
+        await shared_server().execute(EMPTY_TURN, dsn, OPERATION, TENANT)
+        looks = 0
+
+        async def looking(transaction: Transaction, statement: str, /, *values: Any) -> Sequence[Row]:
+            nonlocal looks
+            found = await rows(transaction, statement, *values)
+            if statement == "next_turns":
+                looks += 1
+                if looks == 1:
+                    assert [row[3] for row in found] == [0]
+                    await accept(other)
+            return found
+
+        monkeypatch.setattr(Transaction, "rows", looking)
+        assert not (await store.claim_ready(request, clock.now())).claims
+        assert looks > 1
+        (measure,) = await store.measure_queues(clock.now())
+        assert (measure.ready, measure.running) == (1, 1)
 
 
 async def test_processes_that_claim_at_once_start_each_job_once_and_all_get_some(dsn: str) -> None:

@@ -78,7 +78,7 @@ async def test_a_service_that_gets_no_session_says_so_in_one_sentence(crowd: Cro
     service.launch()
     assert service.process.wait(30) != 0
     told = [line for line in service.log.splitlines() if not line.startswith("{")]
-    assert told == ["coatcheck: PostgreSQL: sorry, too many clients already"]
+    assert told == ["coatcheck: store: PostgreSQL: sorry, too many clients already"]
 
 
 async def test_without_a_session_requests_are_503_until_there_is_one(crowd: Crowd, service: Server) -> None:

@@ -9,9 +9,11 @@ import pytest
 from msgspec import structs
 
 from coatcheck.core.quotas import ALL, EACH, Limit, LimitBook, LimitName
+from coatcheck.core.tenancy import Controls, TenantControl
 from coatcheck.core.terms import ANY_TERMS, Terms
 from coatcheck.store.records import Beat, ClaimRequest, IdempotencyKey
 from coatcheck.stores.postgres.store import PostgresStore
+from coatcheck.testing.conformance.start_limits import CROWD
 from coatcheck.testing.conformance.world import BROKEN
 from harness.postgres_server import shared_server
 from harness.postgres_work import OPERATION, POLICIES, TENANT, accept, claim, clock, finishing, opened, submission
@@ -121,6 +123,22 @@ async def test_limits_cost_round_trips_only_where_they_hold(store: PostgresStore
     assert meter.take() == FRAME + 2 + 2 + 1
     await store.finish_attempt(structs.replace(finishing(claims[0]), is_limited=True), clock.now())
     assert meter.take() == FRAME + 1 + 1
+
+
+async def test_turns_that_are_held_cost_a_claim_nothing(store: PostgresStore, meter: Meter) -> None:
+    crowd = [f"held-{n:04}" for n in range(CROWD)]
+    await asyncio.gather(*(store.accept_job(submission(tenant=tenant)) for tenant in crowd))
+    terms = Terms(Controls(tenants={tenant: TenantControl(tenant, is_paused=True) for tenant in crowd}))
+    request = ClaimRequest("w", 1, {OPERATION: 1}, POLICIES.by_operation, terms)
+    looks = 0
+    while (await store.claim_ready(request, clock.now())).is_crowded:
+        looks += 1
+    assert looks <= 3
+    await asyncio.gather(*(store.accept_job(submission()) for _ in range(3)))
+    meter.take()
+    assert len((await store.claim_ready(request, clock.now())).claims) == 1
+    await store.turns_kept()
+    assert meter.take() == FRAME + 2 + 1
 
 
 async def test_reads_that_meet_are_one(store: PostgresStore, meter: Meter) -> None:
