@@ -32,7 +32,9 @@ demo-reports: $(VENV)/.reports ## Start PostgreSQL and a FastAPI site, whose ord
 run: $(VENV)/.bookshop ## Leave the example bookshop running (PORT=8080) and print its addresses
 	@PYTHONPATH=examples $(BIN)/python -m bookshop.run $(PORT)
 
+# The tests start the command hundreds of times, and a machine may be told to keep no bytecode.
 test: check ## Everything CI runs: `make check`, then all tests (TESTS=tests/unit for a part of them)
+	@$(BIN)/python -m compileall -q src tests
 	@$(BIN)/python -m pytest -n $(TEST_PROCESSES) $(TESTS)
 
 check: $(VENV)/.dev ## Lint, formatting, types and import rules; runs no test
