@@ -21,6 +21,8 @@ from coatcheck.store.records import JobPage, JobQuery
 
 ALL_JOBS_PATH = "/v1/jobs"
 _LIMIT = re.compile(r"[1-9][0-9]{0,3}")
+# What is repeated to whoever sent it: nothing that a page or a terminal might take for more than a name.
+_NAME = re.compile(f"[A-Za-z0-9_.-]{{1,{limits.PARAMETER_NAME_CHARS_SHOWN}}}")
 _PARAMETERS = ("status", "limit", "cursor")
 
 
@@ -73,8 +75,8 @@ def read_parameters(query_string: bytes, known: Collection[str] = _PARAMETERS) -
         raise Refused("invalid-parameter", "The query is not readable as a few parameters in UTF-8.") from None
     parameters = dict(pairs)
     for name in parameters.keys() - set(known):
-        names = ", ".join(known) or "none"
-        detail = f"{name[: limits.PARAMETER_NAME_CHARS_SHOWN]!r} is no parameter here; those that are: {names}."
+        what = repr(name) if _NAME.fullmatch(name) else "What was sent"
+        detail = f"{what} is no parameter here; those that are: {', '.join(known) or 'none'}."
         raise Refused("invalid-parameter", detail)
     if len(parameters) != len(pairs):
         raise Refused("invalid-parameter", "A parameter stands more than once.")

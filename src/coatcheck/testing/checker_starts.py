@@ -1,7 +1,8 @@
 """Starts are bounded, fenced and limited, and come soon after a repair: I4, I5, I12, I13."""
 
 import itertools
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 
 from coatcheck.testing.checker_evidence import EffectCall, Evidence, Rules, Run
 from coatcheck.testing.checker_keeping import Found, instant_ms
@@ -25,7 +26,9 @@ def starts_are_bounded(evidence: Evidence, rules: Rules) -> Found:
         if counted > job["max_attempts"] + rules.company_losses_max:
             yield job_id, f"was started {counted} times, and {job['max_attempts']} are allowed"
     for job_id in sorted({run.job_id for run in evidence.runs}):
-        faults = _misnumbered(evidence.runs_of(job_id), evidence.final_jobs.get(job_id))
+        attempts = evidence.final_attempts.get(job_id, ())
+        lost = {attempt["number"] for attempt in attempts if attempt["outcome"] == "worker_lost"}
+        faults = _misnumbered(evidence.runs_of(job_id), evidence.final_jobs.get(job_id), lost)
         yield from ((job_id, fault) for fault in faults)
 
 
@@ -75,16 +78,17 @@ def work_goes_on_after_a_repair(evidence: Evidence, rules: Rules) -> Found:
             yield job_id, f"was done {late_s:.1f} s after it could go on, and {rules.recovery_s_max:g} s are allowed"
 
 
-def _misnumbered(runs: Sequence[Run], job: JsonObject | None) -> Sequence[str]:
-    faults = []
-    in_time = sorted(runs, key=lambda run: run.began_us)
+def _misnumbered(runs: Sequence[Run], job: JsonObject | None, lost: Collection[int]) -> Sequence[str]:
+    """Starts out of order. A process may be stopped between its last look at a lease and the start: an attempt that was
+    lost may come late."""
+    in_time = [run.attempt for run in sorted(runs, key=lambda run: run.began_us)]
+    faults = [f"attempt {attempt} was started twice" for attempt, starts in Counter(in_time).items() if starts > 1]
     for earlier, later in itertools.pairwise(in_time):
-        if earlier.attempt == later.attempt:
-            faults.append(f"attempt {earlier.attempt} was started twice")
-        elif earlier.attempt > later.attempt:
-            faults.append(f"attempt {later.attempt} was started after attempt {earlier.attempt}")
-    if job is not None and in_time and in_time[-1].attempt > job["attempt"]:
-        faults.append(f"attempt {in_time[-1].attempt} was started, and the job knows {job['attempt']}")
+        if earlier > later and later not in lost:
+            faults.append(f"attempt {later} was started after attempt {earlier}")
+    last = max(in_time, default=0)
+    if job is not None and last > job["attempt"]:
+        faults.append(f"attempt {last} was started, and the job knows {job['attempt']}")
     return faults
 
 

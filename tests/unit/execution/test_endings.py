@@ -1,15 +1,18 @@
 """How attempts end that do not end by themselves: cancelled, over their time, deaf, crashed, their lease lost."""
 
 import os
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from execution_handlers import app
-from execution_world import ExecutionWorld, open_store, running_world
+from execution_world import QUICK, ExecutionWorld, open_store, running_world
 
 from coatcheck.core.errors import ErrorCategory
 from coatcheck.core.job import JobRecord
 from coatcheck.core.states import Status
+from coatcheck.testing.faults import FaultPoints
 from coatcheck.testing.waiting import wait_until_async
 
 
@@ -152,6 +155,18 @@ async def test_who_lost_its_lease_stops_and_writes_nothing(tmp_path: Path) -> No
         assert (await world.final(job_id)).status is Status.SUCCEEDED
         assert await world.outcomes(job_id) == ["worker_lost", "succeeded"]
         assert world.metrics.read("leases_lost", operation="wait") == 1
+
+
+async def test_what_was_claimed_before_a_long_standstill_is_given_back_unstarted(tmp_path: Path) -> None:
+    faults = FaultPoints()
+    settings = replace(QUICK, lease_s=0.4)
+    faults.call_at("claimed-before-start", lambda: time.sleep(settings.lease_s + 0.1))
+    async with running_world(tmp_path, settings, faults) as world:
+        world.let("go")
+        job_id = await world.submit("wait", max_attempts=1)
+        assert (await world.final(job_id)).status is Status.SUCCEEDED
+        assert await world.outcomes(job_id) == ["released", "succeeded"]
+        assert world.marks("began") == [f"{job_id} 2"]
 
 
 async def _take_away_leases(folder: Path, world: ExecutionWorld) -> None:
