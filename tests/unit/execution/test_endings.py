@@ -5,6 +5,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import execution_world
 import pytest
 from execution_handlers import app
 from execution_world import QUICK, ExecutionWorld, open_store, running_world
@@ -12,6 +13,7 @@ from execution_world import QUICK, ExecutionWorld, open_store, running_world
 from coatcheck.core.errors import ErrorCategory
 from coatcheck.core.job import JobRecord
 from coatcheck.core.states import Status
+from coatcheck.store.clock import MACHINE, SystemClock
 from coatcheck.testing.faults import FaultPoints
 from coatcheck.testing.waiting import wait_until_async
 
@@ -157,11 +159,14 @@ async def test_who_lost_its_lease_stops_and_writes_nothing(tmp_path: Path) -> No
         assert world.metrics.read("leases_lost", operation="wait") == 1
 
 
-async def test_what_was_claimed_before_a_long_standstill_is_given_back_unstarted(tmp_path: Path) -> None:
-    faults = FaultPoints()
-    settings = replace(QUICK, lease_s=0.4)
-    faults.call_at("claimed-before-start", lambda: time.sleep(settings.lease_s + 0.1))
-    async with running_world(tmp_path, settings, faults) as world:
+async def test_what_was_claimed_before_a_long_standstill_is_given_back_unstarted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    faults, stood_s = FaultPoints(), [0.0]
+    machine = replace(MACHINE, monotonic_s=lambda: time.monotonic() + sum(stood_s))
+    faults.call_at("claimed-before-start", lambda: stood_s.append(QUICK.lease_s + 0.1))
+    monkeypatch.setattr(execution_world, "SystemClock", lambda: SystemClock(machine=machine))
+    async with running_world(tmp_path, QUICK, faults) as world:
         world.let("go")
         job_id = await world.submit("wait", max_attempts=1)
         assert (await world.final(job_id)).status is Status.SUCCEEDED
