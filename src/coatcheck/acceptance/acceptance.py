@@ -91,6 +91,7 @@ async def _used(passage: Passage, writing: Awaitable[Disposition]) -> Dispositio
         disposition = await writing
         is_accepted = isinstance(disposition, Accepted)
     except Exception:
+        # Whatever went wrong, no new job was answered for: what was taken for it is given back, and it goes on its way.
         is_accepted = False
         raise
     finally:
