@@ -8,10 +8,11 @@ from guarded_site import GuardedSite, bearer, open_guarded_site
 from http_site import Connection
 from test_handing_in import assert_problem
 
-from coatcheck.core.ids import is_job_id
+from coatcheck.core.ids import is_job_id, make_job_id
 from coatcheck.http.dispatch import Resource, Resources
 from coatcheck.http.services import HttpServices
 
+UNDECLARED = "gone"
 OPEN = {"/livez", "/readyz"}
 OPEN_DOCUMENTS = ("/openapi.json", "/docs", "/problems", "/problems/forbidden", "/nothing")
 
@@ -29,13 +30,17 @@ def all_resources(services: HttpServices) -> Iterator[Resource]:
         yield from held.values()
     for parts in resources._parts.values():
         yield from parts.values()
+    for part in ("", "/result", "/cancel", "/attempts", "/view-token", "/view-session"):
+        found = resources.find(f"/v1/{UNDECLARED}/{make_job_id(1, 1)}{part}")
+        assert found is not None, part
+        yield found[0]
 
 
 async def test_no_route_but_the_open_ones_answers_without_a_credential(guarded: GuardedSite) -> None:
     url = await guarded.accepted()
     walked = set()
     for resource in all_resources(guarded.site.services):
-        path = resource.route.replace("{id}", url.rpartition("/")[2])
+        path = resource.route.replace("{id}", url.rpartition("/")[2]).replace("{operation}", UNDECLARED)
         for method in resource.methods:
             response = await guarded.client.request(method, path)
             if resource.route in OPEN:
@@ -52,6 +57,8 @@ async def test_no_route_but_the_open_ones_answers_without_a_credential(guarded: 
         "POST /admin/tenants/{id}/keys",
         "HEAD /reports/{id}/result",
         "POST /reports/{id}/cancel",
+        "GET /v1/{operation}/{id}",
+        "POST /v1/{operation}/{id}/cancel",
     } <= walked
     for path in OPEN_DOCUMENTS:
         assert (await guarded.client.get(path)).status_code in (200, 404)
