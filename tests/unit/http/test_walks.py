@@ -5,12 +5,14 @@ from pathlib import Path
 
 import pytest
 from guarded_site import GuardedSite, bearer, open_guarded_site
-from http_site import Connection
+from http_site import Connection, submission_of
+from msgspec import structs
 from test_handing_in import assert_problem
 
 from coatcheck.core.ids import is_job_id, make_job_id
 from coatcheck.http.dispatch import Resource, Resources
 from coatcheck.http.services import HttpServices
+from coatcheck.store.records import Accepted
 
 UNDECLARED = "gone"
 OPEN = {"/livez", "/readyz"}
@@ -98,6 +100,19 @@ async def test_every_route_of_a_job_is_not_found_by_another_tenant(guarded: Guar
     assert walked >= 16
     assert (await guarded.get(url)).json()["status"] == "succeeded"
     assert (await guarded.get(waiting)).json()["cancel_requested"] is False
+
+
+async def test_a_job_of_an_undeclared_operation_is_its_tenants_own(guarded: GuardedSite) -> None:
+    store, now = guarded.site.store, guarded.site.clock.now()
+    answer = await store.accept_job(structs.replace(submission_of(UNDECLARED, now), tenant="ours"))
+    assert isinstance(answer, Accepted)
+    job_id = answer.job.id
+    url = f"/v1/{UNDECLARED}/{job_id}"
+    assert (await guarded.get(url)).json()["id"] == job_id
+    for method, part in (("GET", ""), ("DELETE", ""), ("GET", "/result"), ("GET", "/attempts"), ("POST", "/cancel")):
+        theirs = await guarded.client.request(method, url + part, headers=bearer(guarded.other_key))
+        assert_problem(theirs, 404, "not-found")
+    assert (await guarded.get(url)).json()["status"] == "queued"
 
 
 async def test_another_tenants_stream_and_wait_are_not_found(guarded: GuardedSite) -> None:
