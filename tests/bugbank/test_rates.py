@@ -12,6 +12,8 @@ from coatcheck.admission.buckets import LocalBuckets
 from coatcheck.admission.rates import SUBMISSIONS, Rates
 from coatcheck.core.problems import Refused
 from coatcheck.core.quotas import ALL, EACH, LimitBook, LimitName
+from coatcheck.core.tenancy import Controls
+from coatcheck.core.terms import Terms
 from coatcheck.testing.clock import ManualClock
 from contract.conftest import Connect, Serve
 from harness.server import QUIET, Server
@@ -66,8 +68,8 @@ async def test_bb_082_no_edge_of_a_window_is_an_error(serve: Serve, valkey: Valk
 
 def test_bb_083_an_even_stream_at_the_limit_and_the_stated_burst() -> None:
     clock = ManualClock()
-    book = LimitBook({(LimitName.SUBMIT_RATE, EACH, ALL): 5.0})
-    rates = Rates(lambda: book, LocalBuckets(clock))
+    source = Terms(Controls(), LimitBook({(LimitName.SUBMIT_RATE, EACH, ALL): 5.0}), {})
+    rates = Rates(source, LocalBuckets(clock))
 
     def try_one() -> Refused | None:
         try:

@@ -97,8 +97,9 @@ class Authentication:
         """
         if not self.directory.is_confirmed:
             return None
-        if self.is_key(credential.token):
-            return self._ring.recall(credential.token)
+        token = credential.token
+        if self.is_key(token):
+            return self._ring.recall(token)
         identity = self._recall_apart(credential)
         return None if identity is None else self._recall_standing(identity)
 

@@ -21,8 +21,12 @@ class Draw(NamedTuple):
 class Buckets(Protocol):
     """Where tokens are drawn from."""
 
+    def take_now(self, draws: Sequence[Draw]) -> bool | None:
+        """Take one token of each bucket, or of none where any has none. None: `take` has to ask somebody else."""
+        ...
+
     async def take(self, draws: Sequence[Draw]) -> bool:
-        """Take one token of each bucket, or of none where any has none."""
+        """As `take_now`, after asking."""
         ...
 
     def give_back(self, draws: Sequence[Draw]) -> None:
@@ -34,7 +38,7 @@ class Buckets(Protocol):
         ...
 
 
-class _Spent(Struct, frozen=True):
+class _Spent(Struct):
     missing: float
     at_s: float
     full_at_s: float
@@ -58,40 +62,44 @@ class LocalBuckets:
         return self.take_now(draws)
 
     def take_now(self, draws: Sequence[Draw]) -> bool:
-        """As `take`, which never has to wait here."""
         now_s = self._clock.monotonic_s()
-        found = [self._missing(draw, now_s) for draw in draws]
-        if not all(draw.size.allows(missing) for draw, missing in zip(draws, found, strict=True)):
-            return False
+        found = self._all_missing(draws, now_s)
+        for draw, missing in zip(draws, found, strict=True):
+            if not draw.size.allows(missing):
+                return False
         for draw, missing in zip(draws, found, strict=True):
             self._put(draw, missing + 1, now_s)
         return True
 
     def give_back(self, draws: Sequence[Draw]) -> None:
         now_s = self._clock.monotonic_s()
-        for draw in draws:
-            self._put(draw, max(self._missing(draw, now_s) - 1, 0.0), now_s)
+        for draw, missing in zip(draws, self._all_missing(draws, now_s), strict=True):
+            self._put(draw, max(missing - 1, 0.0), now_s)
 
     def missing(self, draws: Sequence[Draw]) -> Sequence[float]:
-        now_s = self._clock.monotonic_s()
-        return [self._missing(draw, now_s) for draw in draws]
+        return self._all_missing(draws, self._clock.monotonic_s())
 
     def put(self, draw: Draw, missing: float) -> None:
         """Take over what somebody else knows of a bucket."""
         self._put(draw, missing, self._clock.monotonic_s())
 
-    def _missing(self, draw: Draw, now_s: float) -> float:
-        spent = self._spent.get(draw.key)
-        return 0.0 if spent is None else draw.size.missing_after(spent.missing, now_s - spent.at_s)
+    def _all_missing(self, draws: Sequence[Draw], now_s: float) -> Sequence[float]:
+        found = []
+        for key, size in draws:
+            spent = self._spent.get(key)
+            found.append(0.0 if spent is None else size.missing_after(spent.missing, now_s - spent.at_s))
+        return found
 
     def _put(self, draw: Draw, missing: float, now_s: float) -> None:
         rate = draw.size.rate
         if rate <= 0:
             return
-        if draw.key not in self._spent:
+        spent = self._spent.get(draw.key)
+        if spent is None:
             self._forget_full(now_s)
             self._forget_full(now_s)
-        self._spent[draw.key] = _Spent(missing, now_s, now_s + missing / rate)
+            spent = self._spent[draw.key] = _Spent(missing, now_s, now_s)
+        spent.missing, spent.at_s, spent.full_at_s = missing, now_s, now_s + missing / rate
 
     def _forget_full(self, now_s: float) -> None:
         if self._spent:

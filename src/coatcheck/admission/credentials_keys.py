@@ -1,6 +1,7 @@
 """API keys: found by their id, compared by their digest, and dead within a second of being revoked."""
 
 import hmac
+import math
 from collections.abc import Mapping
 from typing import Final
 
@@ -14,17 +15,19 @@ from coatcheck.core.api_keys import digest_of, key_id_of
 from coatcheck.core.job import InstantMs
 from coatcheck.core.scopes import Scope
 from coatcheck.store.clock import Clock
-from coatcheck.store.controls import ApiKey, ControlStore
+from coatcheck.store.controls import ControlStore
 
 _NO_DIGEST: Final = digest_of(b"")
 _SCOPES: Final[Mapping[str, Scope]] = {scope.value: scope for scope in Scope}
 
 
 class _KnownKey(Struct, frozen=True):
-    """A key of the store, with what it makes of its bearer."""
+    """A key of the store, what it makes of its bearer, and until when, if the controls do not change before."""
 
-    record: ApiKey
+    key_id: str
+    digest: str
     identity: Identity
+    good_until: float
 
 
 class KeyRing:
@@ -57,7 +60,7 @@ class KeyRing:
     def recall_holder(self, key_id: str) -> Identity | NotRead | None:
         """Whom a key that is good now belongs to, by its id alone."""
         known = self._keys.recall(key_id)
-        return NOT_READ if known is NOT_READ else self._holder(known, self._clock.now())
+        return NOT_READ if known is NOT_READ else self._holder(known)
 
     async def find_holder(self, key_id: str) -> Identity | None:
         """The same, read where it is not known.
@@ -65,7 +68,7 @@ class KeyRing:
         Raises:
             StoreUnavailable: it could not be read.
         """
-        return self._holder(await self._keys.find(key_id), self._clock.now())
+        return self._holder(await self._keys.find(key_id))
 
     async def write_uses(self) -> None:
         """Store when keys were last used, as gathered since the last time.
@@ -87,30 +90,27 @@ class KeyRing:
         if record is None:
             return None
         scopes = frozenset(_SCOPES[scope] for scope in record.scopes if scope in _SCOPES)
-        return _KnownKey(record, Identity(record.tenant, scopes, f"key:{key_id}", key_id, record.expires_at))
+        identity = Identity(record.tenant, scopes, f"key:{key_id}", key_id, record.expires_at)
+        is_standing = record.revoked_at is None and self._directory.tenant(record.tenant).may_read
+        expires_at = math.inf if record.expires_at is None else record.expires_at
+        return _KnownKey(key_id, record.digest, identity, expires_at if is_standing else -math.inf)
 
     def _verified(self, key: bytes, known: _KnownKey | None) -> Identity:
         # The same steps for every key, so that a refusal does not tell by its time what was wrong.
         digest, now = digest_of(key), self._clock.now()
-        is_right = hmac.compare_digest(digest, _NO_DIGEST if known is None else known.record.digest)
-        holder = self._holder(known, now)
+        is_right = hmac.compare_digest(digest, _NO_DIGEST if known is None else known.digest)
         if known is None:
             raise Unauthenticated("unknown")
         if not is_right:
             raise Unauthenticated("wrong")
-        if holder is None:
+        if known.good_until <= now:
             raise Unauthenticated("ended")
-        self._note_use(known.record.key_id, now)
-        return holder
+        if known.key_id in self._used or len(self._used) < limits.CREDENTIALS_REMEMBERED_MAX:
+            self._used[known.key_id] = now
+        return known.identity
 
-    def _holder(self, known: _KnownKey | None, now: InstantMs) -> Identity | None:
-        if known is None or not known.record.is_live(now):
-            return None
-        return known.identity if self._directory.tenant(known.record.tenant).may_read else None
-
-    def _note_use(self, key_id: str, now: InstantMs) -> None:
-        if key_id in self._used or len(self._used) < limits.CREDENTIALS_REMEMBERED_MAX:
-            self._used[key_id] = now
+    def _holder(self, known: _KnownKey | None) -> Identity | None:
+        return known.identity if known is not None and known.good_until > self._clock.now() else None
 
 
 def _id_in(key: bytes) -> str:

@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
+from coatcheck.admission.buckets import Draw
 from coatcheck.admission.measures import Measures, Tally, enter, leave
 from coatcheck.admission.options import Admitted
-from coatcheck.admission.rates import SUBMISSIONS, Permit, Rates
+from coatcheck.admission.rates import SUBMISSIONS, Rates
 from coatcheck.admission.saturation import Saturation
 from coatcheck.app import Operation
 
@@ -12,18 +13,19 @@ from coatcheck.app import Operation
 class Passage:
     """A submission between the gate and its commit. It is settled once, whatever becomes of it."""
 
-    __slots__ = ("_permit", "_tallies")
+    __slots__ = ("_rates", "_taken", "_tallies")
 
-    def __init__(self, tallies: Sequence[Tally], permit: Permit | None) -> None:
+    def __init__(self, tallies: Sequence[Tally], rates: Rates, taken: Sequence[Draw]) -> None:
         self._tallies = tallies
-        self._permit = permit
+        self._rates = rates
+        self._taken = taken
         enter(tallies)
 
     def settle(self, is_accepted: bool) -> None:
         """The job is in the queue, or what was taken for it is given back."""
         leave(self._tallies, is_accepted)
-        if self._permit is not None and not is_accepted:
-            self._permit.give_back()
+        if self._taken and not is_accepted:
+            self._rates.give_back(self._taken)
 
 
 class Gate:
@@ -43,7 +45,6 @@ class Gate:
         if self._saturation.is_blind(operation.name):
             await self._measures.measured()
         self._saturation.require_room(operation, admitted, tenant)
-        permit = None
-        if self._rates.has(SUBMISSIONS):
-            permit = await self._rates.take(SUBMISSIONS, tenant, operation.name)
-        return Passage(self._measures.tallies(operation.name, tenant), permit)
+        rates = self._rates
+        taken = await rates.take(SUBMISSIONS, tenant, operation.name) if rates.has(SUBMISSIONS) else ()
+        return Passage(self._measures.tallies(operation.name, tenant), rates, taken)

@@ -1,6 +1,6 @@
 """Who a request speaks for, and what it may do."""
 
-from typing import Final, NamedTuple
+from typing import Final
 
 from msgspec import Struct
 
@@ -34,7 +34,7 @@ EVERYBODY: Final = Identity(DEFAULT_TENANT, CLIENT_SCOPES, "everybody")
 """Whoever comes where no authentication is configured."""
 
 
-class Credential(NamedTuple):
+class Credential(Struct, frozen=True):
     """What a request shows: a token, or the name that a trusted gateway gives its caller."""
 
     token: bytes

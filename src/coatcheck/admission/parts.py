@@ -42,6 +42,6 @@ def make_admission(
     """Admission by the limits and weights of the directory."""
     measures = Measures(store, clock)
     forecasts = Forecasts(measures, clock, lambda tenant: directory.tenant(tenant).weight)
-    rates = Rates(lambda: directory.book, buckets)
-    saturation = Saturation(lambda: directory.book, measures, forecasts, clock)
+    rates = Rates(directory, buckets)
+    saturation = Saturation(directory, measures, forecasts, clock)
     return AdmissionParts(buckets, rates, measures, forecasts, Gate(rates, saturation, measures))

@@ -1,14 +1,14 @@
 """How fast work may be handed in and jobs may be read: a token for each, of every bucket whose limit holds."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from coatcheck.admission.buckets import Buckets, Draw
 from coatcheck.core import limits
 from coatcheck.core.bucket import bucket_size
 from coatcheck.core.problems import Refused
-from coatcheck.core.quotas import ALL, Limit, LimitBook, LimitName
+from coatcheck.core.quotas import ALL, Limit, LimitBook, LimitName, LimitSource
 
 
 class RateRule(NamedTuple):
@@ -27,26 +27,12 @@ SUBMISSIONS: Final = RateRule(
 READS: Final = RateRule(LimitName.READ_RATE, LimitName.READ_BURST, "read", "polling-too-fast", "reads its jobs faster")
 
 
-class Permit:
-    """The tokens that one request took."""
-
-    __slots__ = ("_buckets", "_draws")
-
-    def __init__(self, buckets: Buckets, draws: Sequence[Draw]) -> None:
-        self._buckets = buckets
-        self._draws = draws
-
-    def give_back(self) -> None:
-        """What they were taken for did not come about. To be called once at most."""
-        self._buckets.give_back(self._draws)
-
-
 class _Plan(NamedTuple):
-    """All buckets that a tenant draws from in one operation; the first `own` are its own."""
+    """All buckets that a tenant draws from in one operation, and of those its own, with their names and policy."""
 
     draws: tuple[Draw, ...]
-    own: int
-    names: tuple[str, ...]
+    own: tuple[Draw, ...]
+    names: tuple[bytes, ...]
     policy: bytes
 
 
@@ -54,45 +40,53 @@ class Rates:
     """Takes tokens where a rate is limited, and says how many are left.
 
     Args:
-        book: the limits of the moment.
+        source: of the limits of the moment.
         buckets: where the tokens are.
     """
 
-    def __init__(self, book: Callable[[], LimitBook], buckets: Buckets) -> None:
-        self._book = book
+    def __init__(self, source: LimitSource, buckets: Buckets) -> None:
+        self._source = source
         self._buckets = buckets
         self._planned_for: LimitBook | None = None
         self._plans: dict[tuple[str, str, str], _Plan] = {}
 
     def has(self, rule: RateRule) -> bool:
         """Whether anybody is limited. If not, nothing else needs to be asked."""
-        return self._book().has(rule.rate)
+        return self._source.book.has(rule.rate)
 
-    async def take(self, rule: RateRule, tenant: str, operation: str = ALL) -> Permit:
+    async def take(self, rule: RateRule, tenant: str, operation: str = ALL) -> Sequence[Draw]:
         """Take the tokens of one request. Without an operation, those of what holds for all of them together.
+
+        Returns what was taken, for `give_back` where what it was taken for does not come about.
 
         Raises:
             Refused: `saturated` where all tenants together are too fast, else the rule's own code. Nothing was taken.
         """
         draws = self._plan(rule, tenant, operation).draws
-        if not draws or await self._buckets.take(draws):
-            return Permit(self._buckets, draws)
-        raise self._refusal(rule, tenant, operation)
+        taken = self._buckets.take_now(draws) if draws else True
+        if taken is None:
+            taken = await self._buckets.take(draws)
+        if not taken:
+            raise self._refusal(rule, tenant, operation)
+        return draws
 
-    def fields(self, rule: RateRule, tenant: str, operation: str = ALL) -> list[tuple[bytes, bytes]]:
+    def give_back(self, taken: Sequence[Draw]) -> None:
+        """What the tokens were taken for did not come about. To be called once at most."""
+        self._buckets.give_back(taken)
+
+    def fields(self, rule: RateRule, tenant: str, operation: str = ALL) -> Sequence[tuple[bytes, bytes]]:
         """RateLimit-Policy and RateLimit of the tenant's own limits; empty where it has none.
 
         That others use up what all share is nothing a tenant is told.
         """
         plan = self._plan(rule, tenant, operation)
         if not plan.own:
-            return []
-        draws = plan.draws[: plan.own]
-        left = [
-            f'"{name}";r={draw.size.tokens(missing)};t={_whole_s(draw.size.next_token_s(missing))}'
-            for name, draw, missing in zip(plan.names, draws, self._buckets.missing(draws), strict=True)
-        ]
-        return [(b"ratelimit-policy", plan.policy), (b"ratelimit", ", ".join(left).encode("ascii"))]
+            return ()
+        left = []
+        for name, draw, missing in zip(plan.names, plan.own, self._buckets.missing(plan.own), strict=True):
+            tokens, next_s = draw.size.outlook(missing)
+            left.append(b'"%b";r=%d;t=%d' % (name, tokens, _whole_s(next_s)))
+        return (b"ratelimit-policy", plan.policy), (b"ratelimit", b", ".join(left))
 
     def _refusal(self, rule: RateRule, tenant: str, operation: str) -> Refused:
         plan = self._plan(rule, tenant, operation)
@@ -100,16 +94,16 @@ class Rates:
         short = [(draw, missing) for draw, missing in known if not draw.size.allows(missing)]
         retry_after = [("Retry-After", str(_whole_s(_wait_s(short))))]
         # A bucket of many processes may have filled up again by now.
-        own = [draw for draw, _ in short if draw.key[1] != ALL] or ([] if short else plan.draws[: plan.own])
+        own = [draw for draw, _ in short if draw.key[1] != ALL] or ([] if short else plan.own)
         if own:
             return Refused(rule.code, f"This tenant {rule.act} than it may: {_in_words(own[0])}.", headers=retry_after)
         return Refused("saturated", "All tenants together are faster than this service allows.", headers=retry_after)
 
     def _plan(self, rule: RateRule, tenant: str, operation: str) -> _Plan:
-        book = self._book()
+        book = self._source.book
         if book is not self._planned_for:
             self._planned_for, self._plans = book, {}
-        key = (rule.name, tenant, operation)
+        key = rule.name, tenant, operation
         plan = self._plans.get(key)
         if plan is None:
             if len(self._plans) >= limits.RATE_PLANS_MAX:
@@ -130,12 +124,16 @@ def _plan_of(book: LimitBook, rule: RateRule, tenant: str, operation: str) -> _P
         )
         for limit in held
     )
-    own = sum(limit.is_of_tenant for limit in held)
-    names = tuple(rule.name if draw.key[2] == ALL else f"{rule.name}-{draw.key[2]}" for draw in draws[:own])
-    policy = ", ".join(
-        f'"{name}";q={draw.size.quota};w={draw.size.window_s}' for name, draw in zip(names, draws[:own], strict=True)
+    own = draws[: sum(limit.is_of_tenant for limit in held)]
+    names = tuple(_name(rule, draw).encode("ascii") for draw in own)
+    policy = b", ".join(
+        b'"%b";q=%d;w=%d' % (name, draw.size.quota, draw.size.window_s) for name, draw in zip(names, own, strict=True)
     )
-    return _Plan(draws, own, names, policy.encode("ascii"))
+    return _Plan(draws, own, names, policy)
+
+
+def _name(rule: RateRule, draw: Draw) -> str:
+    return rule.name if draw.key[2] == ALL else f"{rule.name}-{draw.key[2]}"
 
 
 def _scope(limit: Limit) -> tuple[bool, str]:
@@ -143,7 +141,7 @@ def _scope(limit: Limit) -> tuple[bool, str]:
 
 
 def _wait_s(short: Sequence[tuple[Draw, float]]) -> float:
-    return max((draw.size.next_token_s(missing) for draw, missing in short), default=0.0)
+    return max((draw.size.outlook(missing)[1] for draw, missing in short), default=0.0)
 
 
 def _in_words(draw: Draw) -> str:

@@ -5,7 +5,7 @@ may let in more meanwhile: a limit of the whole queue can be passed by what they
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from coatcheck.admission.forecasts import Forecast, Forecasts
@@ -16,7 +16,7 @@ from coatcheck.core import limits
 from coatcheck.core.job import InstantMs
 from coatcheck.core.policy import Policy
 from coatcheck.core.problems import Refused
-from coatcheck.core.quotas import ALL, Limit, LimitBook, LimitName
+from coatcheck.core.quotas import ALL, Limit, LimitBook, LimitName, LimitSource
 from coatcheck.store.clock import Clock
 
 _UNKNOWN_S: Final = 5.0
@@ -26,14 +26,14 @@ class Saturation:
     """Refuses what the queue has no room for, and counts what is let in.
 
     Args:
-        book: the limits of the moment.
+        source: of the limits of the moment.
         measures: of all queues.
         forecasts: made of them.
         clock: of this process.
     """
 
-    def __init__(self, book: Callable[[], LimitBook], measures: Measures, forecasts: Forecasts, clock: Clock) -> None:
-        self._book = book
+    def __init__(self, source: LimitSource, measures: Measures, forecasts: Forecasts, clock: Clock) -> None:
+        self._source = source
         self._measures = measures
         self._forecasts = forecasts
         self._clock = clock
@@ -60,7 +60,7 @@ class Saturation:
 
     def _held(self, operation: str) -> Sequence[Limit]:
         """The limits of depth and age that all tenants share, in this operation and in all of them."""
-        book = self._book()
+        book = self._source.book
         if book is not self._held_of:
             self._held_of, self._held_in = book, {}
         held = self._held_in.get(operation)
@@ -71,12 +71,13 @@ class Saturation:
         return held
 
     def _require_limits(self, held: Sequence[Limit]) -> None:
-        now = self._clock.now()
+        measures, now = self._measures, self._clock.now()
         for (name, _, scope), most in held:
+            total = measures.total(scope)
             if name == LimitName.QUEUED:
-                is_over = self._depth(scope) + 1 > most
+                is_over = total.waiting + measures.since(scope) + 1 > most
             else:
-                is_over = self._measures.total(scope).is_older(most, now)
+                is_over = total.is_older(most, now)
             if is_over:
                 raise _saturated(name, scope, self._drain_s(scope, name, most))
 

@@ -79,9 +79,13 @@ class SharedBuckets:
             await asyncio.gather(self._calling, return_exceptions=True)
         await self._server.close()
 
+    def take_now(self, draws: Sequence[Draw]) -> bool | None:
+        return self._take_locally(draws) if self._is_away else None
+
     async def take(self, draws: Sequence[Draw]) -> bool:
-        if self._is_away:
-            return self._take_locally(draws)
+        taken = self.take_now(draws)
+        if taken is not None:
+            return taken
         answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(tuple(draws), []).append(answer)
         self._call_soon()

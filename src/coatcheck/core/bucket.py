@@ -34,24 +34,19 @@ class BucketSize(NamedTuple):
 
     def missing_after(self, missing: float, passed_s: float) -> float:
         """What is missing once some time has passed; a size that was changed meanwhile holds for all of it."""
-        left = min(missing, self.burst)
-        if passed_s > 0:
-            left -= passed_s * self.rate
+        burst = self.burst
+        left = (missing if missing < burst else burst) - (passed_s * self.rate if passed_s > 0 else 0.0)
         return left if left > 0 else 0.0
 
     def allows(self, missing: float) -> bool:
         """Whether there is a token."""
         return self.burst - missing >= 1 - _SHORTAGE
 
-    def tokens(self, missing: float) -> int:
-        """How many may be taken at once."""
-        return max(0, math.floor(self.burst - missing + _SHORTAGE))
-
-    def next_token_s(self, missing: float) -> float:
-        """When there will be one more than `tokens`; infinite where none ever comes."""
-        if self.rate <= 0:
-            return math.inf
-        return max(0.0, (self.tokens(missing) + 1 - (self.burst - missing)) / self.rate)
+    def outlook(self, missing: float) -> tuple[int, float]:
+        """How many may be taken at once, and in how many seconds one more; infinite where none ever comes."""
+        left = self.burst - missing
+        tokens = max(0, math.floor(left + _SHORTAGE))
+        return tokens, math.inf if self.rate <= 0 else (tokens + 1 - left) / self.rate
 
 
 def bucket_size(rate: float, burst: float | None) -> BucketSize:

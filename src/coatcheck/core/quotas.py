@@ -8,7 +8,7 @@ what is absent or None is unlimited.
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from functools import lru_cache
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from coatcheck.core import limits
 from coatcheck.core.tenancy import LimitOverride
@@ -49,6 +49,13 @@ class Limit(NamedTuple):
     def scope_of(self, tenant: str) -> Scope:
         """What is counted for a tenant that has this limit."""
         return tenant, self.key[2]
+
+
+class LimitSource(Protocol):
+    """Whoever knows the limits of the moment: another moment may have another book."""
+
+    @property
+    def book(self) -> "LimitBook": ...
 
 
 class LimitBook:

@@ -14,7 +14,7 @@ VIEW_COOKIE: Final = "coatcheck_view"
 
 _COOKIE_START: Final = VIEW_COOKIE.encode() + b"="
 _KEY_PREFIX: Final = KEY_PREFIX.encode()
-_SCHEME: Final = b"bearer"
+_SCHEME: Final = b"bearer "
 
 
 class CredentialReader:
@@ -78,9 +78,8 @@ def read_token(headers: HeaderValues) -> bytes | None:
         if not value.startswith(_KEY_PREFIX):
             raise Unauthenticated("malformed")
         return value
-    scheme, _, token = value.partition(b" ")
-    token = token.strip(b" ")
-    if scheme.lower() != _SCHEME or not token:
+    token = value[len(_SCHEME) :].strip(b" ")
+    if value[: len(_SCHEME)].lower() != _SCHEME or not token:
         raise Unauthenticated("malformed")
     return token
 

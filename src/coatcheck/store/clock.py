@@ -114,7 +114,7 @@ class SystemClock:
         self._on_step = on_step
         self._wall_ns = machine.wall_ns
         self._running_ns = machine.running_ns
-        self._monotonic_s = machine.monotonic_s
+        self.monotonic_s = machine.monotonic_s
         self._mark: ClockMark | None = None
         self._steady_ns: int | None = None
 
@@ -123,9 +123,6 @@ class SystemClock:
 
     def now(self) -> InstantMs:
         return self._now_ns() // 1_000_000
-
-    def monotonic_s(self) -> float:
-        return self._monotonic_s()
 
     def _now_ns(self) -> int:
         running_ns, wall_ns, steady_ns = self._running_ns(), self._wall_ns(), self._steady_ns

@@ -1,5 +1,7 @@
 """Token buckets: never more than the rate and one burst, and nothing remembered of a full one."""
 
+import math
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -32,7 +34,7 @@ def test_the_advice_to_wait_is_right_and_no_longer_than_it_has_to_be(rate: float
     buckets, drawn = LocalBuckets(clock), draw("t", rate, burst)
     while buckets.take_now([drawn]):
         pass
-    wait_s = drawn.size.next_token_s(buckets.missing([drawn])[0])
+    _, wait_s = drawn.size.outlook(buckets.missing([drawn])[0])
     assert wait_s <= 1 / rate + 0.001
     clock.advance(max(wait_s * 0.98 - 1e-5, 0))
     assert wait_s < 0.001 or not buckets.take_now([drawn])
@@ -60,7 +62,7 @@ def test_a_token_given_back_can_be_taken_again_and_no_bucket_overflows() -> None
 def test_a_bucket_of_nothing() -> None:
     for size in (bucket_size(0, None), bucket_size(5, 0)):
         assert not size.allows(0)
-        assert (size.quota, size.tokens(0)) == (0, 0)
+        assert (size.quota, size.outlook(0)) == (0, (0, math.inf))
 
 
 def test_a_burst_of_less_than_one_is_one() -> None:

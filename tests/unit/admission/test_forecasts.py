@@ -7,10 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from coatcheck.admission.buckets import LocalBuckets
 from coatcheck.admission.forecasts import BUSY_MEASURES_MIN, Forecasts
 from coatcheck.admission.gate import Passage
 from coatcheck.admission.measures import FRESH_S, STALE_S, Measures
 from coatcheck.admission.options import Admitted
+from coatcheck.admission.rates import Rates
 from coatcheck.admission.saturation import Saturation
 from coatcheck.app import App, Operation
 from coatcheck.core.forecast import Lines, Pace
@@ -65,7 +67,7 @@ class Scene:
         self.measures = Measures(cast("QueueStore", self.queue), self.clock)
         self.forecasts = Forecasts(self.measures, self.clock, lambda tenant: 1.0)
         self.book = LimitBook({})
-        self.saturation = Saturation(lambda: self.book, self.measures, self.forecasts, self.clock)
+        self.saturation = Saturation(self, self.measures, self.forecasts, self.clock)
 
     def limit(self, values: Mapping[LimitKey, float]) -> None:
         self.book = LimitBook(values)
@@ -77,7 +79,7 @@ class Scene:
             await self.measures.measured()
 
     def let_in(self, tenant: str) -> Passage:
-        return Passage(self.measures.tallies("reports", tenant), None)
+        return Passage(self.measures.tallies("reports", tenant), Rates(self, LocalBuckets(self.clock)), ())
 
     async def ask(self, tenant: str = "acme", delay_s: float = 0, priority: int = 5) -> Refused | None:
         now = self.clock.now()
