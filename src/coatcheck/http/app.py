@@ -67,6 +67,7 @@ class HttpEdge:
         exchange.urls = self._urls(scope.get("root_path", ""))
         exchange.fault_point = self._services.fault_point
         exchange.answers_room = self._answers_room
+        exchange.gatekeeper = self._doorkeeper
         return exchange
 
     async def _serve(self, exchange: Exchange) -> None:

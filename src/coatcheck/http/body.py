@@ -15,10 +15,13 @@ from coatcheck.http.room import Share
 async def read_body(exchange: Exchange, bytes_max: int, timeout_s: float, share: Share | None = None) -> bytes:
     """The whole body, with a declared length or in chunks; one that does not come at once is taken from `share`.
 
+    Whoever sends it slowly is asked again who it is once it is there: a credential is not to outlive its end by it.
+
     Raises:
-        Refused: `payload-too-large`, `saturated` where there is no room for it, or `request-timeout` where it is not
-            complete after `timeout_s` seconds.
+        Refused: `payload-too-large`, `saturated` where there is no room for it, `request-timeout` where it is not
+            complete after `timeout_s` seconds, or `unauthenticated`.
         ClientGone: the client left in the middle of it.
+        StoreUnavailable: whether the credential is still good cannot be told now.
     """
     if _declared_bytes(exchange) > bytes_max:
         raise too_large(bytes_max)
@@ -34,12 +37,15 @@ async def read_body(exchange: Exchange, bytes_max: int, timeout_s: float, share:
             return body
     try:
         async with asyncio.timeout(timeout_s) as timeout:
-            return await _gather(exchange, first, bytes_max, share)
+            body = await _gather(exchange, first, bytes_max, share)
     except TimeoutError:
         if not timeout.expired():
             raise
         exchange.has_stalled = True
         raise Refused("request-timeout", f"The body was not complete after {timeout_s:g} seconds.") from None
+    exchange.has_waited = True
+    await exchange.gatekeeper.admit_again(exchange)
+    return body
 
 
 async def drain_body(exchange: Exchange) -> bool:

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from coatcheck.admission.identity import Credential, Identity, ProviderUnavailable, Unauthenticated
+from coatcheck.admission.identity import EVERYBODY, Credential, Identity, ProviderUnavailable, Unauthenticated
 from coatcheck.core.problems import Refused
 from coatcheck.core.scopes import Scope
 from coatcheck.http.access import Access
@@ -41,6 +41,7 @@ class Doorkeeper:
         """
         if self._is_open(access):
             return True
+        self._note_controls(exchange)
         try:
             if access.scope is Scope.ADMIN and self._is_operator(exchange, access):
                 exchange.identity = OPERATOR
@@ -61,6 +62,7 @@ class Doorkeeper:
             Refused: as `admit`, and `identity-provider-unavailable`.
             StoreUnavailable: that cannot be told now.
         """
+        self._note_controls(exchange)
         try:
             if self._authentication is None:
                 raise Unauthenticated("unknown")
@@ -70,6 +72,19 @@ class Doorkeeper:
         except ProviderUnavailable:
             raise provider_unavailable() from None
         _let_in(exchange, access, identity)
+
+    async def admit_again(self, exchange: Exchange) -> None:
+        """As `coatcheck.http.exchange.Gatekeeper` says. What the settings say stays good while the process runs."""
+        identity = exchange.identity
+        if self._authentication is None or identity is EVERYBODY or identity is OPERATOR:
+            return
+        if not await self._authentication.is_standing(identity):
+            raise self._refused(Unauthenticated("ended"))
+
+    def _note_controls(self, exchange: Exchange) -> None:
+        """Before they are asked: what is changed from here on may not have been seen."""
+        if self._authentication is not None:
+            exchange.controls_version = self._authentication.directory.controls.version
 
     def _is_open(self, access: Access) -> bool:
         if access.is_metrics:

@@ -1,6 +1,7 @@
 """One request and its one answer, with what every part of the edge needs of them."""
 
 from collections.abc import Awaitable, Mapping, Sequence
+from typing import Protocol
 
 from starlette.types import Receive, Scope, Send
 
@@ -19,20 +20,38 @@ class ClientGone(Exception):
     """The client closed the connection: nobody is left to answer, and nothing went wrong."""
 
 
+class Gatekeeper(Protocol):
+    """Who let the request in."""
+
+    async def admit_again(self, exchange: "Exchange") -> None:
+        """Return if it would be let in now, too.
+
+        Raises:
+            Refused: `unauthenticated`.
+            StoreUnavailable: that cannot be told now.
+        """
+        ...
+
+
 class Exchange:
     """A request on its way to its answer. `route` and `status` are for the metrics; status 0: not answered.
 
     `rate_fields`: what its answer says of the tenant's rates.
+    `controls_version`: of the controls by which the request was let in.
+    `has_waited`: the body did not come at once, and operators may have changed anything since.
     `has_stalled`: the body did not come in time, and nobody waits for the rest of it.
     """
 
     __slots__ = (
         "answers_room",
+        "controls_version",
         "correlation_id",
         "direct",
         "fault_point",
+        "gatekeeper",
         "has_read_body",
         "has_stalled",
+        "has_waited",
         "headers",
         "identity",
         "job_id",
@@ -61,6 +80,8 @@ class Exchange:
         self.urls: UrlBook
         self.fault_point: FaultPoint
         self.answers_room: Room
+        self.gatekeeper: Gatekeeper
+        self.controls_version = 0
         self.operation: Operation | None = None
         self.rate_fields: RawHeaders = ()
         self.job_id = ""
@@ -68,6 +89,7 @@ class Exchange:
         self.status = 0
         self.has_read_body = False
         self.has_stalled = False
+        self.has_waited = False
 
     @property
     def item(self) -> str:

@@ -17,7 +17,7 @@ class Standing:
         self._watch = services.watch
         self._clock = services.store.clock
         self._identity = exchange.identity
-        self._version = self._controls_version()
+        self._version = exchange.controls_version
 
     async def wait(
         self, job_id: str, is_enough: Callable[[JobRecord], bool], timeout_s: float

@@ -103,6 +103,8 @@ class Submit:
             body = await read_body(
                 exchange, operation.policy.payload_bytes_max, services.settings.body_timeout_s, share
             )
+            if exchange.has_waited:
+                await require_taking(services.directory, operation.name, exchange.tenant)
             services.fault_point("request-read")
             admitted = await self._admit(operation, body, options)
             disposition = await services.acceptance.accept(operation, admitted, exchange.tenant)

@@ -212,5 +212,10 @@ class Connection:
             await self.task
 
     @property
+    def is_read(self) -> bool:
+        """Whether all that was sent has been taken."""
+        return self._incoming.empty()
+
+    @property
     def has_answer(self) -> bool:
         return not self._outgoing.empty()

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -49,6 +50,28 @@ async def test_a_stream_ends_when_its_key_is_revoked(guarded: GuardedSite, is_vi
     await until_waiting(guarded)
     await guarded.revoke_key(guarded.key)
     await changed(guarded)
+    end = await stream.next()
+    assert (end["body"], end.get("more_body", False)) == (b"", False)
+    await stream.end()
+
+
+async def test_a_stream_ends_though_its_key_is_revoked_before_its_wait_begins(
+    guarded: GuardedSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = await guarded.accepted()
+    store = guarded.site.store
+    find_job = store.find_job
+
+    async def found_late(*args: Any, **named: Any) -> Any:
+        """Between the look at the credential and that at the job, everybody learns that the key is revoked."""
+        monkeypatch.setattr(store, "find_job", find_job)
+        found = await find_job(*args, **named)
+        await guarded.revoke_key(guarded.key)
+        await changed(guarded)
+        return found
+
+    monkeypatch.setattr(store, "find_job", found_late)
+    stream = await open_stream(guarded, url, guarded.key)
     end = await stream.next()
     assert (end["body"], end.get("more_body", False)) == (b"", False)
     await stream.end()
