@@ -15,11 +15,23 @@ class Passage:
 
     __slots__ = ("_rates", "_taken", "_tallies")
 
-    def __init__(self, tallies: Sequence[Tally], rates: Rates, taken: Sequence[Draw]) -> None:
+    def __init__(self, tallies: Sequence[Tally], rates: Rates) -> None:
         self._tallies = tallies
         self._rates = rates
-        self._taken = taken
+        self._taken: Sequence[Draw] = ()
         enter(tallies)
+
+    async def take(self, operation: str, tenant: str) -> None:
+        """Take the tokens of a submission. Others may be let in meanwhile, and this one counts for them already.
+
+        Raises:
+            Refused: as `Rates.take`. The passage is settled.
+        """
+        try:
+            self._taken = await self._rates.take(SUBMISSIONS, tenant, operation)
+        except BaseException:
+            self.settle(False)
+            raise
 
     def settle(self, is_accepted: bool) -> None:
         """The job is in the queue, or what was taken for it is given back."""
@@ -45,6 +57,7 @@ class Gate:
         if self._saturation.is_blind(operation.name):
             await self._measures.measured()
         self._saturation.require_room(operation, admitted, tenant)
-        rates = self._rates
-        taken = await rates.take(SUBMISSIONS, tenant, operation.name) if rates.has(SUBMISSIONS) else ()
-        return Passage(self._measures.tallies(operation.name, tenant), rates, taken)
+        passage = Passage(self._measures.tallies(operation.name, tenant), self._rates)
+        if self._rates.has(SUBMISSIONS):
+            await passage.take(operation.name, tenant)
+        return passage

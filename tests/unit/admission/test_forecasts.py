@@ -79,7 +79,7 @@ class Scene:
             await self.measures.measured()
 
     def let_in(self, tenant: str) -> Passage:
-        return Passage(self.measures.tallies("reports", tenant), Rates(self, LocalBuckets(self.clock)), ())
+        return Passage(self.measures.tallies("reports", tenant), Rates(self, LocalBuckets(self.clock)))
 
     async def ask(self, tenant: str = "acme", delay_s: float = 0, priority: int = 5) -> Refused | None:
         now = self.clock.now()
