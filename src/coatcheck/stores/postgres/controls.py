@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import assert_never
 
+import asyncpg
 import msgspec
 from msgspec import structs
 
@@ -57,7 +58,10 @@ class Controlling(Facet):
         return Controls(version, controlled, _MODES.decode(modes), _OVERRIDES.decode(overrides))
 
     async def change_controls(self, change: ControlChange, entry: AuditEntry) -> bool:
-        return await self._transactions.run(lambda transaction: _change_audited(transaction, change, entry))
+        try:
+            return await self._transactions.run(lambda transaction: _change_audited(transaction, change, entry))
+        except asyncpg.CharacterNotInRepertoireError:
+            return False
 
     async def find_tenant(self, name: str) -> Tenant | None:
         rows = [] if "\0" in name else await self._transactions.read("find_tenant", name)

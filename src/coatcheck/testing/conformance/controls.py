@@ -222,6 +222,21 @@ class TestTenants(Suite):
         await _with_tenants(world, TENANT)
         assert await world.store.find_tenant(name) is None
 
+    @pytest.mark.parametrize("name", ["nobody", "ac\0me"])
+    async def test_of_who_is_not_there_nothing_is_changed(self, world: World, name: str) -> None:
+        await _with_tenants(world, TENANT)
+        before = await world.store.read_controls_version()
+        for what in (
+            SetTenant(name, weight=2.0),
+            RevokeTenant(name, Revocation.FINISH, world.now),
+            RestoreTenant(name, world.now),
+            AddKey(key(world, tenant=name)),
+            RevokeKey(name, world.now),
+            RotateKey(key(world, "key-2"), name, world.now),
+        ):
+            assert not await change(world, what), what
+        assert await world.store.read_controls_version() == before
+
     async def test_names_are_listed_byte_by_byte_and_page_by_page(self, world: World) -> None:
         names = ["*", "B", "a", "a b", "a-b", "ab", "Ünïversal", "日本"]
         await _with_tenants(world, *reversed(names))
