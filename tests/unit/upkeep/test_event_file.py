@@ -80,7 +80,10 @@ async def test_a_half_line_is_taken_back(tmp_path: Path, half: str) -> None:
     assert ids == (["whole", "job_1:1"] if "\n" in half else ["job_1:1"])
 
 
-async def test_a_full_disk_leaves_no_half_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("can_take_back", [True, False])
+async def test_a_full_disk_leaves_no_half_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, can_take_back: bool
+) -> None:
     path = tmp_path / "events.jsonl"
     channel = await opened(path)
     await channel.tell([entry(1)])
@@ -91,7 +94,12 @@ async def test_a_full_disk_leaves_no_half_line(tmp_path: Path, monkeypatch: pyte
             return write(file, bytes(data)[:10])
         raise OSError(errno.ENOSPC, "No space left on device")
 
+    def fail(file: int, length: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
     monkeypatch.setattr(os, "write", write_half)
+    if not can_take_back:
+        monkeypatch.setattr(os, "ftruncate", fail)
     with pytest.raises(ChannelUnavailable, match="No space left"):
         await channel.tell([entry(2)])
     monkeypatch.undo()

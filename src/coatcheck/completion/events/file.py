@@ -68,8 +68,16 @@ class FileChannel:
             os.fsync(self._file)
         except OSError:
             # What is not surely on disk will be told again: no half line may stay in front of it.
-            os.ftruncate(self._file, end)
+            self._take_back(self._file, end)
             raise
+
+    def _take_back(self, file: int, end: int) -> None:
+        """Where that cannot be done, the file is opened anew for the next line, which drops a half one before it."""
+        try:
+            os.ftruncate(file, end)
+        except OSError:
+            os.close(file)
+            self._file = None
 
     def _is_same_file(self, file: int) -> bool:
         try:
