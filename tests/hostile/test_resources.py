@@ -19,7 +19,8 @@ from .wire import Closed, Wire, get, post, request, wired
 FILES = 64
 SPARE = 12
 MEMORY_MIB = 256
-ROOM_MIB = MEMORY_MIB // 16
+ROOM_MIB = MEMORY_MIB // 16 // 2
+"""Half of it is left to other tenants."""
 HELD = ROOM_MIB + 8
 BODY = b'"' + b"x" * (MIB - 3) + b'"'
 """As large in memory as it is on the wire."""

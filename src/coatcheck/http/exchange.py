@@ -109,7 +109,7 @@ class Exchange:
         length = b"%d" % len(body)
         head = [(b"content-type", content_type), (b"content-length", length), _NOSNIFF, *headers, *self._own_fields()]
         if len(body) > limits.ANSWER_AT_ONCE_BYTES_MAX and not self.is_head:
-            with self.answers_room.share() as share:
+            with self.answers_room.share(self.tenant) as share:
                 share.take(len(body))
                 await self._begin(status, head)
                 await self._send_in_pieces(body)

@@ -99,7 +99,7 @@ class Submit:
         require_json_accepted(headers)
         require_json(headers.get(b"content-type", ()))
         options = read_options(headers, exchange.correlation_id, self._clock.now())
-        with self._room.share() as share:
+        with self._room.share(exchange.tenant) as share:
             body = await read_body(
                 exchange, operation.policy.payload_bytes_max, services.settings.body_timeout_s, share
             )

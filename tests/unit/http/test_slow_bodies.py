@@ -10,7 +10,9 @@ import pytest_asyncio
 from guarded_site import GuardedSite, bearer, open_guarded_site
 from http_site import Connection
 
+from coatcheck.core import limits
 from coatcheck.core.tenancy import OperationMode, Revocation
+from coatcheck.http import room
 from coatcheck.store.controls import SetMode
 from coatcheck.testing.waiting import wait_until_async
 
@@ -116,3 +118,15 @@ async def test_the_operators_own_key_is_asked_for_once(tmp_path: Path) -> None:
         guarded.forget()
         status, _ = await ended(connection, b"}")
         assert status == 201
+
+
+async def test_one_tenants_large_bodies_leave_room_for_anothers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(room, "memory_bytes_max", lambda: 4_000_000 * limits.ROOM_PART_OF_MEMORY)
+    large = b" " * (limits.BODY_AT_ONCE_BYTES_MAX + 1) + BODY
+    async with open_guarded_site(tmp_path) as guarded:
+        held = [await begun(guarded, "/v1/brief", guarded.key, large[:-1]) for _ in range(80)]
+        status, _ = await ended(await begun(guarded, "/v1/brief", guarded.other_key, large[:-1]), large[-1:])
+        assert status == 202
+        assert {(await ended(connection, large[-1:]))[0] for connection in held} == {202, 503}
