@@ -19,10 +19,9 @@ class Revocation(StrEnum):
     ERASE = "erase"
 
     @property
-    def weaker(self) -> "Sequence[Revocation]":
-        """The policies whose place this one may take."""
-        policies = list(Revocation)
-        return policies[: policies.index(self)]
+    def strictness(self) -> int:
+        """Its place in that order: what is stricter may take the place of what is less so."""
+        return list(Revocation).index(self)
 
 
 class OperationMode(StrEnum):
@@ -68,6 +67,20 @@ class TenantControl(Struct, frozen=True):
     def revocation_in(self, operation: str) -> Revocation | None:
         """What becomes of the tenant's jobs in an operation."""
         return None if self.revocation is None else self.by_operation.get(operation, self.revocation)
+
+
+def compare_revocations(held: TenantControl, wanted: TenantControl) -> Sequence[int]:
+    """How much stricter the revocation that is wanted is than the one that is held: in general, and then in each
+    operation that one of them names. Negative numbers: less strict there.
+    """
+    operations = held.by_operation.keys() | wanted.by_operation.keys()
+    pairs = [(held.revocation, wanted.revocation)]
+    pairs += [(held.revocation_in(operation), wanted.revocation_in(operation)) for operation in operations]
+    return [_strictness(new) - _strictness(old) for old, new in pairs]
+
+
+def _strictness(revocation: Revocation | None) -> int:
+    return -1 if revocation is None else revocation.strictness
 
 
 class LimitOverride(Struct, frozen=True):

@@ -84,14 +84,15 @@ class Keys:
     async def rotate(self, key_id: str, actor: Actor, grace_s: float = limits.KEY_GRACE_S_DEFAULT) -> NewKey:
         """Make a key like another one, which ends in `grace_s` seconds; both are good until then.
 
-        If the old one was made to expire, the new one lives as long as that was to from the start.
+        If the old one was made to expire, the new one lives as long as that was made for, also where that was rotated
+        before and ends soon.
 
         Raises:
             Refused: `invalid-request`, `not-found`, or `conflict` where the key has ended, or as with `create`.
         """
         check_number(grace_s, 0, limits.KEY_GRACE_S_MAX, "/grace_s")
         old, now = await self.find(key_id), self._store.clock.now()
-        expires_at = None if old.expires_at is None else now + old.expires_at - old.created_at
+        expires_at = None if old.lifetime_ms is None else now + old.lifetime_ms
         scopes = frozenset(map(Scope, old.scopes))
         new = _make(WantedKey(old.tenant, old.label, scopes, expires_at), now)
         until = now + round(grace_s * 1000)
@@ -129,7 +130,9 @@ def _make(wanted: WantedKey, now: InstantMs) -> NewKey:
     text = make_key(key_id, _random_text(KEY_SECRET_CHARS))
     scopes = tuple(scope for scope in Scope if scope in wanted.scopes)
     digest = digest_of(text.encode("ascii"))
-    return NewKey(ApiKey(key_id, wanted.tenant, digest, scopes, wanted.label, now, wanted.expires_at), text)
+    lifetime_ms = None if wanted.expires_at is None else wanted.expires_at - now
+    key = ApiKey(key_id, wanted.tenant, digest, scopes, wanted.label, now, wanted.expires_at, lifetime_ms=lifetime_ms)
+    return NewKey(key, text)
 
 
 def _random_text(length: int) -> str:

@@ -34,7 +34,7 @@ class Revocations:
         A policy that is named holds in all operations. Without one each operation's own holds, as it is declared now.
 
         Raises:
-            Refused: `not-found`, or `conflict` where a stricter policy holds already.
+            Refused: `not-found`, or `conflict` where a stricter policy holds already, if only in one operation.
         """
         by_operation = {} if policy is not None else self._declared
         wanted = self._default if policy is None else policy
@@ -43,11 +43,11 @@ class Revocations:
         if by_operation:
             details["by_operation"] = {operation: one.value for operation, one in by_operation.items()}
         entry = actor.entry(now, "tenant.revoke", name, name, details)
-        is_changed = await self._store.change_controls(RevokeTenant(name, wanted, now, by_operation), entry)
+        change = RevokeTenant(name, wanted, now, by_operation)
+        is_changed = await self._store.change_controls(change, entry)
         tenant = await self._find(name)
-        if not is_changed and tenant.revocation is not wanted:
-            held = "is not revoked" if tenant.revocation is None else f"is revoked with {tenant.revocation} already"
-            raise Refused("conflict", f"Tenant {name!r} {held}; a stricter policy only can take its place.")
+        if not is_changed and any(change.compare(tenant)):
+            raise Refused("conflict", f"Tenant {name!r} {_held(tenant)}; a stricter policy only can take its place.")
         return tenant
 
     async def restore(self, name: str, actor: Actor) -> Tenant:
@@ -72,6 +72,13 @@ class Revocations:
         if tenant is None:
             raise no_tenant(name)
         return tenant
+
+
+def _held(tenant: Tenant) -> str:
+    if tenant.revocation is None:
+        return "is not revoked"
+    instead = ", ".join(f"with {policy} in {operation!r}" for operation, policy in tenant.by_operation.items())
+    return f"is revoked with {tenant.revocation} already" + (f", and {instead}" if instead else "")
 
 
 def revocations_of(settings: Settings, app: App, store: Store) -> Revocations:

@@ -11,7 +11,14 @@ from msgspec import Struct
 
 from coatcheck.core.job import InstantMs
 from coatcheck.core.jsontext import Json
-from coatcheck.core.tenancy import Controls, LimitOverride, OperationMode, Revocation
+from coatcheck.core.tenancy import (
+    Controls,
+    LimitOverride,
+    OperationMode,
+    Revocation,
+    TenantControl,
+    compare_revocations,
+)
 
 
 class Tenant(Struct, frozen=True):
@@ -33,7 +40,10 @@ class Tenant(Struct, frozen=True):
 
 
 class ApiKey(Struct, frozen=True):
-    """A tenant's key. The key itself is nowhere: `digest` is the SHA-256 of it, `key_id` the part it is known by."""
+    """A tenant's key. The key itself is nowhere: `digest` is the SHA-256 of it, `key_id` the part it is known by.
+
+    `lifetime_ms`: how long it was made for, which a rotation leaves as it is; None: it does not end by itself.
+    """
 
     key_id: str
     tenant: str
@@ -44,6 +54,7 @@ class ApiKey(Struct, frozen=True):
     expires_at: InstantMs | None = None
     revoked_at: InstantMs | None = None
     last_used_at: InstantMs | None = None
+    lifetime_ms: int | None = None
 
     def is_live(self, now: InstantMs) -> bool:
         """Whether it is neither revoked nor expired."""
@@ -84,7 +95,8 @@ class SetTenant(Struct, frozen=True):
 
 
 class RevokeTenant(Struct, frozen=True):
-    """Begin a revocation, or take a stricter one. Nothing to change: no such tenant, or as strict already.
+    """Begin a revocation, or take a stricter one. Nothing to change: no such tenant, as strict already everywhere, or
+    stricter anywhere.
 
     `by_operation`: what holds in single operations instead.
     """
@@ -93,6 +105,17 @@ class RevokeTenant(Struct, frozen=True):
     policy: Revocation
     at: InstantMs
     by_operation: Mapping[str, Revocation] = {}
+
+    def may_replace(self, held: Tenant) -> bool:
+        """Whether it is stricter than what holds of the tenant in one operation at least, and weaker in none."""
+        steps = self.compare(held)
+        return min(steps) >= 0 and max(steps) > 0
+
+    def compare(self, held: Tenant) -> Sequence[int]:
+        """See `core.tenancy.compare_revocations`."""
+        wanted = TenantControl(self.name, revocation=self.policy, by_operation=self.by_operation)
+        control = TenantControl(held.name, revocation=held.revocation, by_operation=held.by_operation)
+        return compare_revocations(control, wanted)
 
 
 class RestoreTenant(Struct, frozen=True):

@@ -88,6 +88,7 @@ COLUMNS: Mapping[Kind, Sequence[str]] = {
     ),
     Kind.API_KEY: (
         *("key_id", "tenant", "digest", "scopes", "label", "created_at", "expires_at", "revoked_at", "last_used_at"),
+        "lifetime_ms",
     ),
     Kind.LIMIT: ("name", "tenant", "operation", "value"),
     Kind.MODE: ("operation", "mode"),

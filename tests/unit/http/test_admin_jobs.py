@@ -10,6 +10,8 @@ from admin_desk import BEARER, Desk, open_desk
 
 from coatcheck.core import limits
 from coatcheck.core.job import JobRecord
+from coatcheck.core.tenancy import Revocation
+from coatcheck.store.controls import AuditEntry, RevokeTenant
 from coatcheck.store.records import Tombstone
 
 UNKNOWN = "job_" + "0" * 28
@@ -220,6 +222,19 @@ class TestRevocations:
         assert (await desk.ask("POST", path, 200, {"policy": "cancel"}))["revocation"] == "cancel"
         await desk.refused("POST", path, 409, "conflict", {"policy": "finish"})
         await desk.refused("POST", "/tenants/default/restore", 409, "conflict")
+
+    async def test_what_is_stricter_in_one_operation_only_cannot_be_weakened_either(self, desk: Desk) -> None:
+        await desk.ask("POST", "/tenants", 201, {"name": "default"})
+        now = desk.site.clock.now()
+        revoked = RevokeTenant("default", Revocation.FINISH, now, {"reports": Revocation.CANCEL})
+        assert await desk.site.store.change_controls(
+            revoked, AuditEntry(now, "test", "here", "tenant.revoke", "default")
+        )
+        path = "/tenants/default/revoke"
+        for policy in ("finish", "quarantine"):
+            answer = await desk.ask("POST", path, 409, {"policy": policy})
+            assert "with finish already, and with cancel in 'reports'" in answer["detail"]
+        assert (await desk.ask("POST", path, 200, {"policy": "cancel"}))["revocation"] == "cancel"
 
     async def test_faults(self, desk: Desk) -> None:
         await desk.refused("POST", "/tenants/nobody/revoke", 404, "not-found", {"policy": "cancel"})

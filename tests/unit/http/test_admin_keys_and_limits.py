@@ -102,6 +102,18 @@ class TestKeys:
         desk.site.clock.advance(1)
         assert (await desk.ask("GET", f"/keys/{new['id']}"))["live"] is False
 
+    @pytest.mark.parametrize("expires_at", ["86400", None])
+    async def test_a_key_that_is_rotated_twice_has_successors_that_live_as_long(
+        self, desk: Desk, expires_at: str | None
+    ) -> None:
+        old = await desk.make_key(**({} if expires_at is None else {"expires_at": expires_at}))
+        ends = []
+        for _ in range(2):
+            new = await desk.ask("POST", f"/keys/{old['id']}/rotate", 201, {"grace_s": 60})
+            again = await desk.ask("POST", f"/keys/{new['id']}/rotate", 201, {"grace_s": 0})
+            ends += [new["expires_at"], again["expires_at"]]
+        assert set(ends) == {old["expires_at"]}
+
     @pytest.mark.parametrize("grace_s", [-1, 1e9, "60", None])
     async def test_a_grace_has_bounds(self, desk: Desk, grace_s: Any) -> None:
         key_id = (await desk.make_key())["id"]

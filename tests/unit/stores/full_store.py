@@ -144,7 +144,11 @@ async def _controlled(world: World) -> None:
         *(AddTenant(Tenant(name, now)) for name in (*TENANTS, "a tenant without jobs")),
         SetTenant(TENANT, weight=2.5),
         SetTenant("zenith", is_paused=True),
-        AddKey(ApiKey("key-1", TENANT, "d" * 64, ("read", "submit"), "Été", now, expires_at=now + 90_000)),
+        AddKey(
+            ApiKey(
+                "key-1", TENANT, "d" * 64, ("read", "submit"), "Été", now, expires_at=now + 90_000, lifetime_ms=90_000
+            )
+        ),
         AddKey(ApiKey("key-2", TENANT, "e" * 64, (), "", now)),
         RevokeKey("key-2", now + 1),
         SetLimit(LimitOverride("queued", TENANT, "", 0.0)),

@@ -130,13 +130,20 @@ async def _change_tenant(transaction: Transaction, change: TenantChange) -> int:
             return await transaction.run("insert_tenant", *structs.astuple(tenant)[:_NEW_TENANT_COLUMNS])
         case SetTenant():
             return await transaction.run("set_tenant", *structs.astuple(change))
-        case RevokeTenant(name, policy, at, by_operation):
-            policies = msgspec.json.encode(by_operation).decode()
-            return await transaction.run("revoke_tenant", name, policy, at, policy.weaker, policies)
+        case RevokeTenant():
+            return await _revoke_tenant(transaction, change)
         case RestoreTenant(name, at):
             return await transaction.run("restore_tenant", name, at)
         case _:
             assert_never(change)
+
+
+async def _revoke_tenant(transaction: Transaction, change: RevokeTenant) -> int:
+    row = await transaction.row("find_tenant", change.name)
+    if row is None or not change.may_replace(_tenant(row)):
+        return 0
+    by_operation = msgspec.json.encode(change.by_operation).decode()
+    return await transaction.run("revoke_tenant", change.name, change.policy, change.at, by_operation)
 
 
 async def _change_key(transaction: Transaction, change: KeyChange) -> int:

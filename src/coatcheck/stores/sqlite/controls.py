@@ -145,16 +145,22 @@ def _change_tenant(transaction: Transaction, change: TenantChange) -> int:
             return transaction.run("insert_tenant", **structs.asdict(tenant))
         case SetTenant():
             return transaction.run("set_tenant", **structs.asdict(change))
-        case RevokeTenant(name, policy, at, by_operation):
-            weaker = msgspec.json.encode(policy.weaker).decode()
-            policies = msgspec.json.encode(by_operation).decode()
-            return transaction.run(
-                "revoke_tenant", name=name, policy=policy, at=at, weaker=weaker, by_operation=policies
-            )
+        case RevokeTenant():
+            return _revoke_tenant(transaction, change)
         case RestoreTenant(name, at):
             return transaction.run("restore_tenant", name=name, at=at)
         case _:
             assert_never(change)
+
+
+def _revoke_tenant(transaction: Transaction, change: RevokeTenant) -> int:
+    row = transaction.row("find_tenant", name=change.name)
+    if row is None or not change.may_replace(_tenant(row)):
+        return 0
+    by_operation = msgspec.json.encode(change.by_operation).decode()
+    return transaction.run(
+        "revoke_tenant", name=change.name, policy=change.policy, at=change.at, by_operation=by_operation
+    )
 
 
 def _change_key(transaction: Transaction, change: KeyChange) -> int:

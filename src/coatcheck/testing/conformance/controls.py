@@ -255,8 +255,27 @@ class TestTenants(Suite):
             tenant = await world.store.find_tenant(TENANT)
             assert tenant is not None
             assert (tenant.revocation, tenant.revoked_at, tenant.revocation_done_at) == (policy, world.now, None)
-            for weaker in policy.weaker:
-                assert not await change(world, RevokeTenant(TENANT, weaker, world.now))
+            for other in Revocation:
+                if other.strictness <= policy.strictness:
+                    assert not await change(world, RevokeTenant(TENANT, other, world.now))
+
+    async def test_a_revocation_is_nowhere_weaker_than_the_one_before(self, world: World) -> None:
+        """Policies of single operations are a part of it, in both."""
+        finish, quarantine, cancel, erase = Revocation
+        await _with_tenants(world, TENANT)
+        await must_change(world, RevokeTenant(TENANT, quarantine, world.now, {OPERATION: finish}))
+        for weaker in (RevokeTenant(TENANT, finish, world.now), RevokeTenant(TENANT, finish, world.now, {"a": erase})):
+            assert not await change(world, weaker)
+        await must_change(world, RevokeTenant(TENANT, quarantine, world.now))
+        await must_change(world, RevokeTenant(TENANT, quarantine, world.now, {OPERATION: cancel, "a": quarantine}))
+        for as_strict in ({OPERATION: cancel}, {OPERATION: cancel, "b": quarantine}):
+            assert not await change(world, RevokeTenant(TENANT, quarantine, world.now, as_strict))
+        assert not await change(world, RevokeTenant(TENANT, quarantine, world.now))
+        assert not await change(world, RevokeTenant(TENANT, erase, world.now, {OPERATION: quarantine}))
+        await must_change(world, RevokeTenant(TENANT, cancel, world.now))
+        tenant = await world.store.find_tenant(TENANT)
+        assert tenant is not None
+        assert (tenant.revocation, tenant.by_operation) == (cancel, {})
 
     @pytest.mark.parametrize("policy", Revocation)
     async def test_what_can_be_undone_is(self, world: World, policy: Revocation) -> None:

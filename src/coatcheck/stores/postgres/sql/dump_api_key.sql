@@ -1,3 +1,3 @@
-SELECT key_id, tenant, digest, scopes, label, created_at, expires_at, revoked_at, last_used_at
+SELECT key_id, tenant, digest, scopes, label, created_at, expires_at, revoked_at, last_used_at, lifetime_ms
 FROM api_key
 ORDER BY key_id

@@ -1,2 +1,2 @@
-SELECT key_id, tenant, digest, scopes, label, created_at, expires_at, revoked_at, last_used_at
+SELECT key_id, tenant, digest, scopes, label, created_at, expires_at, revoked_at, last_used_at, lifetime_ms
 FROM api_key WHERE tenant = $1 ORDER BY created_at DESC, key_id DESC LIMIT $2

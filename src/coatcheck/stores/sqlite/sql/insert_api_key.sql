@@ -1,6 +1,8 @@
 -- Refused for a tenant that is not there or revoked, and beside too many keys that are live; :old_key_id is not counted.
-INSERT INTO api_key (key_id, tenant, digest, scopes, label, created_at, expires_at, revoked_at, last_used_at)
-SELECT :key_id, :tenant, :digest, :scopes, :label, :created_at, :expires_at, :revoked_at, :last_used_at
+INSERT INTO api_key (
+    key_id, tenant, digest, scopes, label, created_at, expires_at, revoked_at, last_used_at, lifetime_ms
+)
+SELECT :key_id, :tenant, :digest, :scopes, :label, :created_at, :expires_at, :revoked_at, :last_used_at, :lifetime_ms
 WHERE
     EXISTS (SELECT 1 FROM tenant WHERE name = :tenant AND revocation IS NULL)
     AND (

@@ -1,2 +1,2 @@
 UPDATE tenant SET revocation = :policy, revoked_at = :at, revocation_done_at = NULL, by_operation = :by_operation
-WHERE name = :name AND (revocation IS NULL OR revocation IN (SELECT value FROM json_each(:weaker)))
+WHERE name = :name

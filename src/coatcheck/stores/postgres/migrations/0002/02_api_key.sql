@@ -8,5 +8,6 @@ CREATE TABLE api_key (
     created_at bigint NOT NULL,
     expires_at bigint,
     revoked_at bigint,
-    last_used_at bigint
+    last_used_at bigint,
+    lifetime_ms bigint
 )

@@ -8,5 +8,6 @@ CREATE TABLE api_key (
     created_at INTEGER NOT NULL,
     expires_at INTEGER,
     revoked_at INTEGER,
-    last_used_at INTEGER
+    last_used_at INTEGER,
+    lifetime_ms INTEGER
 ) WITHOUT ROWID, STRICT
