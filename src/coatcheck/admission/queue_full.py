@@ -15,6 +15,11 @@ def queue_full(full: QueueFull, retry_after_s: int) -> Refused:
     operation, most = full.limit.key[2], int(full.limit.value)
     where, name = ("", "queued") if operation == ALL else (f" in {operation!r}", f"queued-{operation}")
     detail = f"{full.queued} jobs of this tenant are queued{where}, and no more than {most} may be."
+    return too_many_queued(detail, name, most, retry_after_s)
+
+
+def too_many_queued(detail: str, name: str, most: int, retry_after_s: int) -> Refused:
+    """The refusal of one that has the most jobs queued already that it may have. `name`: what its quota is called."""
     fields = [
         ("Retry-After", str(retry_after_s)),
         # There is no unit for jobs: one that is queued is a request not yet dealt with.

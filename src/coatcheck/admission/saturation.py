@@ -5,12 +5,14 @@ may let in more meanwhile: a limit of the whole queue can be passed by what they
 """
 
 import math
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Final
 
 from coatcheck.admission.forecasts import Forecast, Forecasts
 from coatcheck.admission.measures import Measures
 from coatcheck.admission.options import Admitted
+from coatcheck.admission.queue_full import too_many_queued
 from coatcheck.app import Operation
 from coatcheck.core import limits
 from coatcheck.core.job import InstantMs
@@ -73,13 +75,12 @@ class Saturation:
     def _require_limits(self, held: Sequence[Limit]) -> None:
         measures, now = self._measures, self._clock.now()
         for (name, _, scope), most in held:
-            total = measures.total(scope)
             if name == LimitName.QUEUED:
-                is_over = total.waiting + measures.since(scope) + 1 > most
+                is_over = self._depth(scope) + 1 > most
             else:
-                is_over = total.is_older(most, now)
+                is_over = measures.total(scope).is_older(most, now)
             if is_over:
-                raise _saturated(name, scope, self._drain_s(scope, name, most))
+                raise _full(name, scope, self._drain_s(scope, name, most))
 
     def _depth(self, scope: str) -> int:
         return self._measures.total(scope).waiting + self._measures.since(scope)
@@ -103,8 +104,14 @@ class Saturation:
         starts_at = _latest_likely(forecast, tenant, own)
         if starts_at <= latest:
             return
-        is_own_fault = own > 0 and _latest_likely(forecast, tenant, 0) <= latest
-        raise _too_late(is_own_fault, starts_at, latest, now)
+        wait = f"This job would wait for about {(starts_at - now) / 1000:.0f} s, and must start within"
+        wait = f"{wait} {max(latest - now, 0) / 1000:.0f} s"
+        retry_after_s = _retry_after_s((starts_at - latest) / 1000)
+        most = _most_in_time(forecast, tenant, own, latest)
+        if most == 0:
+            raise _saturated(f"{wait}.", retry_after_s)
+        detail = f"{wait}: the tenant's own jobs are before it."
+        raise too_many_queued(detail, f"in-time-{operation.name}", most, retry_after_s)
 
 
 def _latest_start(policy: Policy, admitted: Admitted) -> InstantMs | None:
@@ -119,20 +126,20 @@ def _latest_likely(forecast: Forecast, tenant: str, own: float) -> InstantMs:
     return forecast.at(forecast.pace.most_s(forecast.ahead(tenant, own)))
 
 
-def _too_late(is_own_fault: bool, starts_at: InstantMs, latest: InstantMs, now: InstantMs) -> Refused:
-    what = f"This job would wait for about {(starts_at - now) / 1000:.0f} s, and must start within"
-    detail = f"{what} {max(latest - now, 0) / 1000:.0f} s"
-    retry_after = [_retry_after((starts_at - latest) / 1000)]
-    if is_own_fault:
-        return Refused("too-many-queued", f"{detail}: the tenant's own jobs are before it.", headers=retry_after)
-    return Refused("saturated", f"{detail}.", headers=retry_after)
+def _most_in_time(forecast: Forecast, tenant: str, own: float, latest: InstantMs) -> int:
+    """How many jobs the tenant may have queued for the last of them to start by then, where one behind all is late."""
+    return bisect_right(range(math.ceil(own)), latest, key=lambda ahead: _latest_likely(forecast, tenant, ahead))
 
 
-def _saturated(name: str, scope: str, drain_s: float) -> Refused:
+def _full(name: str, scope: str, drain_s: float) -> Refused:
     what = "jobs wait in the queue" if name == LimitName.QUEUED else "old jobs wait in the queue"
     whose = "of this service" if scope == ALL else f"of {scope!r}"
-    return Refused("saturated", f"Too many {what} {whose}.", headers=[_retry_after(drain_s)])
+    return _saturated(f"Too many {what} {whose}.", _retry_after_s(drain_s))
 
 
-def _retry_after(seconds: float) -> tuple[str, str]:
-    return "Retry-After", str(min(max(math.ceil(seconds), limits.RETRY_AFTER_S_MIN), limits.RETRY_AFTER_S_MAX))
+def _saturated(detail: str, retry_after_s: int) -> Refused:
+    return Refused("saturated", detail, headers=[("Retry-After", str(retry_after_s))])
+
+
+def _retry_after_s(seconds: float) -> int:
+    return min(max(math.ceil(seconds), limits.RETRY_AFTER_S_MIN), limits.RETRY_AFTER_S_MAX)

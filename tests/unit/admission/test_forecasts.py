@@ -199,6 +199,19 @@ async def test_what_was_let_in_since_the_measure_counts() -> None:
     assert await scene.ask("newcomer") is None
 
 
+async def test_one_whose_own_jobs_are_before_it_is_told_how_many_it_may_have() -> None:
+    scene = Scene()
+    scene.queue.waiting = {"acme": 100}
+    await scene.measure(BUSY_MEASURES_MIN)
+    queued = 100
+    while (refused := await scene.ask()) is None:
+        scene.let_in("acme").settle(is_accepted=True)
+        queued += 1
+    fields = dict(refused.headers)
+    assert fields["RateLimit-Policy"] == f'"in-time-reports";q={queued};qu="concurrent-requests"'
+    assert fields["RateLimit"] == f'"in-time-reports";r=0;t={fields["Retry-After"]}'
+
+
 async def test_the_depth_of_the_queue_is_limited() -> None:
     scene = Scene()
     scene.queue.waiting = {"a": 6, "b": 2}
