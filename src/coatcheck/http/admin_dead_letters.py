@@ -79,8 +79,9 @@ class DeadLetterRoutes:
             await answer_fields(exchange, {"count": found.count, "first": found.first_ids})
             return
         position = position_of(None if wish.cursor is None else place_of(wish.cursor))
+        survey, actor = JobSurvey(wanted, wish.limit, position), actor_of(exchange)
         done = await self._dead_letters.redrive_many(
-            JobSurvey(wanted, wish.limit, position), wish.rate, actor_of(exchange)
+            survey, wish.rate, actor, require_leave=lambda: exchange.gatekeeper.admit_again(exchange)
         )
         fields = {
             "redriven": done.redriven,

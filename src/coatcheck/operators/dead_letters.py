@@ -46,6 +46,10 @@ class Redriven(Struct, frozen=True):
     position: str | None = None
 
 
+async def _go_on() -> None:
+    """Nobody is asked."""
+
+
 class DeadLetters:
     """What an operator may do to failed jobs.
 
@@ -112,10 +116,12 @@ class DeadLetters:
         rate: float,
         actor: Actor,
         on_redriven: Callable[[Redriven], None] = lambda done: None,
+        require_leave: Callable[[], Awaitable[None]] = _go_on,
     ) -> Redriven:
         """Redrive at most `survey.limit` dead letters, oldest first, `rate` a second.
 
-        Bound `created_until` to the moment it begins: else those that fail again meanwhile come round again.
+        Bound `created_until` to the moment it begins: else those that fail again meanwhile come round again. What
+        `require_leave` raises, which is asked from time to time, ends it there.
         """
         began_s = self._store.clock.monotonic_s()
         done = Redriven(position=survey.position)
@@ -133,6 +139,7 @@ class DeadLetters:
             ahead_s = done.redriven / rate - (self._store.clock.monotonic_s() - began_s)
             if ahead_s > 0:
                 await self._pause(ahead_s)
+            await require_leave()
 
     async def _redrive(self, job: JobRecord, payload: bytes | None, actor: Actor) -> JobRecord | RedriveRefusal:
         now_us = self._store.clock.now_us()

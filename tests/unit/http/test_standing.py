@@ -12,7 +12,10 @@ from http_site import Connection
 from test_handing_in import assert_problem
 
 from coatcheck.core import limits
+from coatcheck.core.errors import ErrorCategory, ErrorInfo
+from coatcheck.core.outcome import Failed
 from coatcheck.core.tenancy import Revocation
+from coatcheck.operators import dead_letters
 from coatcheck.testing.waiting import wait_until_async
 
 
@@ -119,3 +122,31 @@ async def test_work_that_was_accepted_is_answered_as_such_though_its_key_is_revo
     await changed(guarded)
     answered = await waiting
     assert (answered.status_code, answered.json()["status"]) == (202, "queued")
+
+
+@pytest.mark.parametrize("is_revoked", [False, True])
+async def test_many_dead_letters_are_redriven_only_while_the_key_is_good(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_revoked: bool
+) -> None:
+    monkeypatch.setattr(dead_letters, "AT_ONCE_MAX", 1)
+    async with open_guarded_site(tmp_path, {"operator_key": "the-operators-key-of-dead-letters-only"}) as guarded:
+        site, key = guarded.site, await guarded.add_key(scopes=("admin",))
+        for _ in range(3):
+            await guarded.accepted()
+            broken = Failed(ErrorInfo(ErrorCategory.HANDLER_ERROR, "Broken"), is_retryable=False)
+            await site.finish(await site.claim(), broken)
+        site.clock.advance(1)
+        redrive_job = site.store.redrive_job
+
+        async def redriven_and_changed(*args: Any) -> Any:
+            monkeypatch.setattr(site.store, "redrive_job", redrive_job)
+            redriven = await redrive_job(*args)
+            await guarded.revoke_key(key if is_revoked else guarded.other_key)
+            await changed(guarded)
+            return redriven
+
+        monkeypatch.setattr(site.store, "redrive_job", redriven_and_changed)
+        answer = await guarded.client.post("/admin/redrives", json={"all": True, "rate": 1_000}, headers=bearer(key))
+        measured = await site.store.measure_queues(site.clock.now())
+        queued = sum(queue.ready for queue in measured)
+        assert (answer.status_code, queued) == ((401, 1) if is_revoked else (200, 3))
