@@ -97,9 +97,8 @@ class Authentication:
         """
         if not self.directory.is_confirmed:
             return None
-        token = credential.token
-        if self.is_key(token):
-            return self._ring.recall(token)
+        if self.is_key(credential.token):
+            return self._ring.recall(credential.token)
         identity = self._recall_apart(credential)
         return None if identity is None else self._recall_standing(identity)
 

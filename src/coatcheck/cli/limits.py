@@ -8,7 +8,7 @@ import typer
 from coatcheck.admission.limit_defaults import limit_defaults
 from coatcheck.cli.desk import AppRef, AsJson, at_desk, text_of
 from coatcheck.cli.flags import with_settings
-from coatcheck.cli.operator import STORE_SETTINGS, operator
+from coatcheck.cli.operator import NO_SUCH_WORK, STORE_SETTINGS, operator
 from coatcheck.cli.printing import print_fields, print_json, print_rows
 from coatcheck.core.problems import FieldError
 from coatcheck.core.quotas import ALL, EACH, LimitKey, LimitName
@@ -35,7 +35,6 @@ OfOperation = Annotated[str | None, typer.Option("--operation", help="In this op
 
 HEADINGS = ("name", "tenant", "operation", "value", "meaning", "origin")
 UNLIMITED = "unlimited"
-UNKNOWN = "Warning: the store has no job of an operation {!r}. The limit is set; only --app tells whether there is one."
 
 limits = typer.Typer(help="Limits: what is allowed, and where that comes from; change it at run time.")
 
@@ -98,7 +97,7 @@ def set_limit(
     async def act(room: Limits) -> LimitInForce:
         done = await room.set(key, most, operator())
         if app is None and operation is not None and not await room.has_work(operation):
-            typer.echo(UNKNOWN.format(operation), err=True)
+            typer.echo(NO_SUCH_WORK.format(operation), err=True)
         return done
 
     _show(settings, act, as_json, app)

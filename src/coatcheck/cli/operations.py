@@ -6,7 +6,7 @@ import typer
 
 from coatcheck.cli.desk import AppRef, AsJson, at_desk, text_of
 from coatcheck.cli.flags import with_settings
-from coatcheck.cli.operator import STORE_SETTINGS, operator
+from coatcheck.cli.operator import NO_SUCH_WORK, STORE_SETTINGS, operator
 from coatcheck.cli.printing import print_fields, print_json, print_rows
 from coatcheck.core.tenancy import OperationMode
 from coatcheck.http.admin_answers import operation_fields
@@ -16,7 +16,6 @@ from coatcheck.settings import Settings
 
 Name = Annotated[str, typer.Argument(metavar="OPERATION", help="The operation's name.")]
 
-UNKNOWN = "Warning: the store has no job of an operation {!r}; only --app tells whether there is one."
 HEADINGS = ("name", "mode", "queued", "running")
 
 operations = typer.Typer(help="Operations as a whole: hold them back, let them run dry.")
@@ -73,7 +72,7 @@ def _set(settings: Settings, name: str, mode: OperationMode, app: str | None, as
         if app is None:
             queues = await runtime.store.measure_queues(runtime.clock.now())
             if name not in {queue.operation for queue in queues}:
-                typer.echo(UNKNOWN.format(name), err=True)
+                typer.echo(NO_SUCH_WORK.format(name), err=True)
         return state
 
     fields = operation_fields(at_desk(settings, act, app))

@@ -13,6 +13,7 @@ from coatcheck.operators.jobs import Jobs
 from coatcheck.settings import Settings
 from coatcheck.store.clock import Clock
 
+NO_SUCH_WORK = "Warning: the store has no job of an operation {!r}; only --app tells whether there is one."
 STORE_SETTINGS = ("store", "postgres_pooler")
 
 

@@ -114,6 +114,7 @@ class SystemClock:
         self._on_step = on_step
         self._wall_ns = machine.wall_ns
         self._running_ns = machine.running_ns
+        # The machine's own function: it is asked several times in every request.
         self.monotonic_s = machine.monotonic_s
         self._mark: ClockMark | None = None
         self._steady_ns: int | None = None

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from coatcheck.cli.limits import UNKNOWN
 from coatcheck.cli.main import main
+from coatcheck.cli.operator import NO_SUCH_WORK
 from coatcheck.core.api_keys import digest_of, key_id_of
 
 
@@ -134,8 +134,8 @@ def test_limits_know_what_settings_say(shell: Shell, monkeypatch: pytest.MonkeyP
 
 def test_a_limit_of_an_operation_that_may_be_none_warns(shell: Shell) -> None:
     words = ("limits", "set", "queued", "5", "--operation")
-    assert shell.warned(*words, "no-such") == [UNKNOWN.format("no-such")]
-    assert "'no-such'" in UNKNOWN.format("no-such")
+    assert shell.warned(*words, "no-such") == [NO_SUCH_WORK.format("no-such")]
+    assert "'no-such'" in NO_SUCH_WORK.format("no-such")
     assert shell.warned("limits", "clear", "queued", "--operation", "no-such") == []
     assert shell.warned(*words, "orders", "--app", "tiny_shop:app") == []
     assert shell.warned("limits", "set", "queued", "5") == []
