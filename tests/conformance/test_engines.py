@@ -24,7 +24,7 @@ from coatcheck.testing.conformance.claims import (
 )
 from coatcheck.testing.conformance.commands import TestCancel, TestErase, TestRedrive
 from coatcheck.testing.conformance.commits import TestDurability, TestFaults, TestGroupCommit
-from coatcheck.testing.conformance.controls import TestApiKeys, TestAudit, TestControls, TestTenants
+from coatcheck.testing.conformance.controls import TestAudit, TestControls, TestTenants
 from coatcheck.testing.conformance.costs import TestProcessingTime, TestSpending
 from coatcheck.testing.conformance.effects import TestEffects
 from coatcheck.testing.conformance.fairness import TestFairness
@@ -35,6 +35,7 @@ from coatcheck.testing.conformance.finishing import (
     TestSuccess,
 )
 from coatcheck.testing.conformance.inbox import TestInbox, TestInboxEvents, TestInboxForOperators, TestInboxKeys
+from coatcheck.testing.conformance.keys import TestApiKeys
 from coatcheck.testing.conformance.leases import TestHeartbeats, TestRescue, TestZombies
 from coatcheck.testing.conformance.operating import TestDeadLetters, TestOperating, TestSurveys
 from coatcheck.testing.conformance.outbox import TestOutbox

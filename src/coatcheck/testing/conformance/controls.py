@@ -1,4 +1,4 @@
-"""Tenants, keys, limits and modes: each change is one commit with its audit entry, and every process hears of it."""
+"""Tenants, limits and modes: each change is one commit with its audit entry, and every process hears of it."""
 
 import asyncio
 from collections.abc import Sequence
@@ -54,12 +54,14 @@ def key(world: World, key_id: str = "key-1", tenant: str = TENANT, **fields: Any
     return structs.replace(ApiKey(key_id, tenant, "d" * 64, ("read", "submit"), "a label", world.now), **fields)
 
 
-async def _with_tenants(world: World, *names: str) -> None:
+async def with_tenants(world: World, *names: str) -> None:
+    """Make these tenants."""
     for name in names:
         await must_change(world, AddTenant(Tenant(name, world.now)))
 
 
-async def _actions(world: World) -> Sequence[str]:
+async def actions_of(world: World) -> Sequence[str]:
+    """What the audit log says was done, newest first."""
     return [audited.entry.action for audited in await world.store.read_audit(100)]
 
 
@@ -89,10 +91,10 @@ class TestControls(Suite):
             assert await change(world, what), what
             assert await world.store.read_controls_version() == number
             assert (await world.store.read_controls()).version == number
-        assert list(reversed(await _actions(world))) == [type(what).__name__ for what in changes]
+        assert list(reversed(await actions_of(world))) == [type(what).__name__ for what in changes]
 
     async def test_what_finds_nothing_to_change_writes_nothing(self, world: World) -> None:
-        await _with_tenants(world, TENANT, OTHER_TENANT)
+        await with_tenants(world, TENANT, OTHER_TENANT)
         limit = LimitOverride("queued", TENANT, "", 5)
         unlimited = LimitOverride("queued", OTHER_TENANT, "", None)
         paused = SetMode(OPERATION, OperationMode.PAUSED)
@@ -138,7 +140,7 @@ class TestControls(Suite):
         assert await world.factory.count_rows() == before[2]
 
     async def test_the_controls_hold_what_was_decided_and_nothing_else(self, world: World) -> None:
-        await _with_tenants(world, TENANT, OTHER_TENANT, "plain", "gone")
+        await with_tenants(world, TENANT, OTHER_TENANT, "plain", "gone")
         overrides = {
             LimitOverride("queued", TENANT, OPERATION, 0.0),
             LimitOverride("queued", "*", "", None),
@@ -170,7 +172,7 @@ class TestControls(Suite):
         heard: list[WakeUp] = []
         for store in (world.store, await world.another_store()):
             store.listen(heard.append)
-        await _with_tenants(world, TENANT)
+        await with_tenants(world, TENANT)
         told = WakeUp(WakeUpKind.CONTROLS)
         await wait_until_async(lambda: heard.count(told) == 2, "a wake-up of both stores")
 
@@ -196,11 +198,15 @@ class TestControls(Suite):
         await must_change(world, SetLimit(LimitOverride("queued", "c", "", 1)))
 
     async def test_changes_outlive_the_process(self, world: World) -> None:
-        await _with_tenants(world, TENANT)
+        await with_tenants(world, TENANT)
         await must_change(world, SetTenant(TENANT, is_paused=True), AddKey(key(world)))
-        before = (await world.store.read_controls(), await world.store.list_keys(TENANT), await _actions(world))
+        before = (await world.store.read_controls(), await world.store.list_keys(TENANT), await actions_of(world))
         await world.reopen()
-        assert before == (await world.store.read_controls(), await world.store.list_keys(TENANT), await _actions(world))
+        assert before == (
+            await world.store.read_controls(),
+            await world.store.list_keys(TENANT),
+            await actions_of(world),
+        )
 
 
 class TestTenants(Suite):
@@ -219,12 +225,12 @@ class TestTenants(Suite):
 
     @pytest.mark.parametrize("name", ["", "nobody", "ACME", "acme ", "%", "ac\0me"])
     async def test_who_is_not_there_is_not_found(self, world: World, name: str) -> None:
-        await _with_tenants(world, TENANT)
+        await with_tenants(world, TENANT)
         assert await world.store.find_tenant(name) is None
 
     @pytest.mark.parametrize("name", ["nobody", "ac\0me"])
     async def test_of_who_is_not_there_nothing_is_changed(self, world: World, name: str) -> None:
-        await _with_tenants(world, TENANT)
+        await with_tenants(world, TENANT)
         before = await world.store.read_controls_version()
         for what in (
             SetTenant(name, weight=2.0),
@@ -239,7 +245,7 @@ class TestTenants(Suite):
 
     async def test_names_are_listed_byte_by_byte_and_page_by_page(self, world: World) -> None:
         names = ["*", "B", "a", "a b", "a-b", "ab", "Ünïversal", "日本"]
-        await _with_tenants(world, *reversed(names))
+        await with_tenants(world, *reversed(names))
         by_bytes = sorted(names, key=str.encode)
         found: list[str] = []
         while page := await world.store.list_tenants(3, found[-1] if found else None):
@@ -248,7 +254,7 @@ class TestTenants(Suite):
         assert found == by_bytes
 
     async def test_a_revocation_takes_a_stricter_policy_only(self, world: World) -> None:
-        await _with_tenants(world, TENANT)
+        await with_tenants(world, TENANT)
         for policy in Revocation:
             world.clock.advance(1)
             await must_change(world, RevokeTenant(TENANT, policy, world.now))
@@ -262,7 +268,7 @@ class TestTenants(Suite):
     async def test_a_revocation_is_nowhere_weaker_than_the_one_before(self, world: World) -> None:
         """Policies of single operations are a part of it, in both."""
         finish, quarantine, cancel, erase = Revocation
-        await _with_tenants(world, TENANT)
+        await with_tenants(world, TENANT)
         await must_change(world, RevokeTenant(TENANT, quarantine, world.now, {OPERATION: finish}))
         for weaker in (RevokeTenant(TENANT, finish, world.now), RevokeTenant(TENANT, finish, world.now, {"a": erase})):
             assert not await change(world, weaker)
@@ -279,7 +285,7 @@ class TestTenants(Suite):
 
     @pytest.mark.parametrize("policy", Revocation)
     async def test_what_can_be_undone_is(self, world: World, policy: Revocation) -> None:
-        await _with_tenants(world, TENANT)
+        await with_tenants(world, TENANT)
         before = await world.store.find_tenant(TENANT)
         await must_change(world, RevokeTenant(TENANT, policy, world.now))
         is_undone = policy in (Revocation.FINISH, Revocation.QUARANTINE)
@@ -287,100 +293,6 @@ class TestTenants(Suite):
         assert before is not None
         as_before = structs.replace(before, restored_at=world.now)
         assert (await world.store.find_tenant(TENANT) == as_before) == is_undone
-
-
-class TestApiKeys(Suite):
-    """Keys, of which only a digest is kept."""
-
-    async def test_a_key_is_found_as_it_was_made(self, world: World) -> None:
-        await _with_tenants(world, TENANT, OTHER_TENANT)
-        first = key(world, expires_at=world.now + HOUR_MS)
-        world.clock.advance(1)
-        second = key(world, "key-2", scopes=(), label="")
-        await must_change(world, AddKey(second), AddKey(first), AddKey(key(world, "key-3", OTHER_TENANT)))
-        assert await world.store.find_key("key-1") == first
-        assert await world.store.find_key("key-2") == second
-        assert list(await world.store.list_keys(TENANT)) == [first, second]
-        assert list(await world.store.list_keys("nobody")) == []
-
-    @pytest.mark.parametrize("key_id", ["", "no-key", "KEY-1", "key-1 ", "%", "key\0"])
-    async def test_what_is_not_there_is_not_found(self, world: World, key_id: str) -> None:
-        await _with_tenants(world, TENANT)
-        await must_change(world, AddKey(key(world)))
-        assert await world.store.find_key(key_id) is None
-
-    async def test_a_revoked_key_stays_to_be_seen(self, world: World) -> None:
-        await _with_tenants(world, TENANT)
-        await must_change(world, AddKey(key(world)))
-        world.clock.advance(1)
-        await must_change(world, RevokeKey("key-1", world.now))
-        found = await world.store.find_key("key-1")
-        assert found is not None
-        assert (found.revoked_at, found.is_live(world.now)) == (world.now, False)
-
-    async def test_a_tenant_has_so_many_live_keys_at_most(self, world: World) -> None:
-        most = limits.KEYS_PER_TENANT_MAX
-        await _with_tenants(world, TENANT)
-        await must_change(world, *(AddKey(key(world, f"key-{n}")) for n in range(most - 1)))
-        await must_change(world, AddKey(key(world, "short", expires_at=world.now + 1_000)))
-        assert not await change(world, AddKey(key(world, "more")))
-        world.clock.advance(1)
-        await must_change(world, AddKey(key(world, "more")))
-        assert not await change(world, AddKey(key(world, "still-more")))
-        await must_change(world, RevokeKey("key-0", world.now), AddKey(key(world, "still-more")))
-
-    async def test_that_many_though_they_come_at_once(self, world: World) -> None:
-        most = limits.KEYS_PER_TENANT_MAX
-        await _with_tenants(world, TENANT)
-        stores = [world.store, await world.another_store()]
-        made = await asyncio.gather(
-            *(stores[n % 2].change_controls(AddKey(key(world, f"k{n}")), entry_of(world)) for n in range(most + 6))
-        )
-        assert made.count(True) == most
-
-    async def test_a_rotation_lets_the_old_key_live_on_for_a_while(self, world: World) -> None:
-        await _with_tenants(world, TENANT)
-        most = limits.KEYS_PER_TENANT_MAX
-        await must_change(world, *(AddKey(key(world, f"key-{n}")) for n in range(most)))
-        world.clock.advance(1)
-        until = world.now + HOUR_MS
-        await must_change(world, RotateKey(key(world, "new"), "key-0", until))
-        old, new = await world.store.find_key("key-0"), await world.store.find_key("new")
-        assert old is not None
-        assert (old.expires_at, new) == (until, key(world, "new"))
-        assert not await change(world, RotateKey(key(world, "newer"), "key-1", until))
-
-    async def test_a_rotation_lets_no_key_live_longer(self, world: World) -> None:
-        await _with_tenants(world, TENANT)
-        ends = world.now + 1_000
-        await must_change(world, AddKey(key(world, expires_at=ends)))
-        await must_change(world, RotateKey(key(world, "new"), "key-1", world.now + HOUR_MS))
-        old = await world.store.find_key("key-1")
-        assert old is not None
-        assert old.expires_at == ends
-
-    async def test_a_use_is_noted_without_a_change_of_the_controls(self, world: World) -> None:
-        await _with_tenants(world, TENANT)
-        await must_change(world, AddKey(key(world)), AddKey(key(world, "key-2")), AddKey(key(world, "key-3")))
-        version, actions = await world.store.read_controls_version(), await _actions(world)
-        await world.store.touch_keys({"key-1": world.now + 5, "key-2": world.now + 5, "no-key": world.now})
-        await world.store.touch_keys({"key-1": world.now + 9, "key-2": world.now + 1})
-        await world.store.touch_keys({})
-        used = {found.key_id: found.last_used_at for found in await world.store.list_keys(TENANT)}
-        assert used == {"key-1": world.now + 9, "key-2": world.now + 5, "key-3": None}
-        assert (await world.store.read_controls_version(), await _actions(world)) == (version, actions)
-
-    async def test_ended_keys_are_forgotten_at_last(self, world: World) -> None:
-        await _with_tenants(world, TENANT)
-        await must_change(world, AddKey(key(world, "expired", expires_at=world.now + 1_000)))
-        for name in ("revoked", "live"):
-            await must_change(world, AddKey(key(world, name)))
-        await must_change(world, RevokeKey("revoked", world.now + 1_000))
-        world.clock.advance(limits.API_KEY_KEPT_S + 0.999)
-        assert await world.store.prune_expired(Prunable.API_KEYS, world.now, 10) == 0
-        world.clock.advance(0.001)
-        assert [await world.store.prune_expired(Prunable.API_KEYS, world.now, 1) for _ in range(3)] == [1, 1, 0]
-        assert [found.key_id for found in await world.store.list_keys(TENANT)] == ["live"]
 
 
 class TestAudit(Suite):
