@@ -106,7 +106,8 @@ class Service:
 
         Raises:
             Refused: with the problem code a client would be answered with.
-            StoreUnavailable: nothing was written.
+            StoreUnavailable: the store is away. Nothing was written, unless PostgreSQL went away in the midst of the
+                commit: submit again with the same idempotency key.
             KeyError: there is no such operation.
             TypeError, ValueError: the job cannot be handed in on this connection.
         """

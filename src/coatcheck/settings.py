@@ -194,7 +194,7 @@ class Settings(ServerSettings, AccessSettings, TenantSettings, AdmissionSettings
         limits.RETRY_AFTER_S_MIN,
         ANSWERS,
         "whole seconds, at least 1",
-        "The shortest `Retry-After` clients are given.",
+        "The shortest `Retry-After` for a job, or for a place in a full queue.",
         ge=1,
         le=3600,
     )
@@ -202,7 +202,7 @@ class Settings(ServerSettings, AccessSettings, TenantSettings, AdmissionSettings
         limits.RETRY_AFTER_S_MAX,
         ANSWERS,
         "whole seconds, at least retry_after_min_s",
-        "The longest `Retry-After` clients are given.",
+        "The longest `Retry-After` for a job, or for a place in a full queue.",
         ge=1,
         le=3600,
     )

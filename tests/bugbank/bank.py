@@ -1,6 +1,6 @@
 """The bug bank: which tests cover which row, and the page that says so.
 
-`python tests/bugbank/bank.py` writes docs/test/bugbank.md anew.
+`.venv/bin/python tests/bugbank/bank.py` writes docs/test/bugbank.md anew.
 """
 
 import os
@@ -39,8 +39,8 @@ _HEAD = """\
 
 Job queues and asynchronous APIs have had faults that their users reported in public. We collected a hundred of them and
 turned each into a check against this project: do what broke the others, and see that it breaks nothing here. The page
-is written from the tests (`python tests/bugbank/bank.py`), and a test fails when a row has neither a test nor a reason,
-when the reason has gone, or when this page is stale.
+is written from the tests (`.venv/bin/python tests/bugbank/bank.py`), and a test fails when a row has neither a test nor
+a reason, when the reason has gone, or when this page is stale.
 
 The counts are small enough for every day; `BUGBANK_FULL=1` runs those of the bank itself:
 

@@ -16,8 +16,8 @@ class SubmitOptions(TypedDict, total=False):
     """What may come with a submission; the same as the HTTP headers of the same names, and whose it is.
 
     idempotency_key: makes it safe to submit again. start_after, deadline: instants in ms since 1970.
-    priority: 0 to 9, lower first. correlation_id: ties log lines together. tenant: the one that HTTP serves, if left
-    out.
+    priority: 0 to 9, lower first. correlation_id: ties log lines together. tenant: `default`, if left out, which is
+    nobody's where clients authenticate.
     """
 
     idempotency_key: str
