@@ -209,6 +209,7 @@ class TestInbox(InboxSuite):
 
         for status in (Status.QUEUED, Status.RUNNING):
             await commit()
+            await commit()
             assert (await world.find(submission.job_id)).status is status
             assert await _listed(world) == [submission.job_id]
             assert await inbox.promote() == 1
