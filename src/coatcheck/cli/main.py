@@ -11,6 +11,7 @@ from coatcheck.cli.config import config
 from coatcheck.cli.db import db
 from coatcheck.cli.dead_letters import dead_letters
 from coatcheck.cli.flags import with_settings
+from coatcheck.cli.help_texts import use_docstrings
 from coatcheck.cli.job_filters import BadOption
 from coatcheck.cli.jobs import jobs
 from coatcheck.cli.keys import keys
@@ -55,6 +56,7 @@ cli.command()(with_settings(audit, STORE_SETTINGS))
 cli.add_typer(db, name="db")
 cli.command()(config)
 cli.command("version")(print_version)
+use_docstrings(cli)
 
 
 def main() -> None:

@@ -1,5 +1,6 @@
 """The command line: one sentence for every mistake, and help that teaches."""
 
+import itertools
 import json
 import subprocess
 import sys
@@ -95,6 +96,18 @@ def test_every_command_helps_with_an_example(
     assert "Example" in out
     assert f"coatcheck {command}" in out
     assert "\x1b[" not in out
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_fills_the_terminal(
+    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    assert call(monkeypatch, *command.split(), "--help") == 0
+    prose = capsys.readouterr().out.partition("╭")[0].splitlines()
+    for line, following in itertools.pairwise(line.strip() for line in prose):
+        if line and following:
+            assert len(f"{line} {following.split()[0]}") > 98, "the next word would not have been too long"
 
 
 def test_serve_has_a_flag_for_every_setting_that_is_no_secret(
