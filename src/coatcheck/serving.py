@@ -27,7 +27,7 @@ _log = get_logger(__name__)
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _EXIT_BY_SIGNAL = 128
 _ONE_SIGNAL_S = 0.25
-_GC_THRESHOLDS = (20_000, 20, 50)
+_GC_THRESHOLDS = (20_000, 10, 10)
 
 
 class StopSignals:
@@ -105,7 +105,7 @@ async def serve(runtime: Runtime, signals: StopSignals, on_started: Callable[[st
 
 
 def _collect_less() -> None:
-    """What is there now lives as long as the process, and a request leaves next to no cycles behind.
+    """What is there now lives as long as the process, and neither a request nor a connection leaves cycles behind.
 
     Looking for them in the midst of a burst is what made its slowest answers. Handlers are not concerned: they run in
     processes of their own.

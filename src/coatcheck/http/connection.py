@@ -84,6 +84,9 @@ class Connection(HttpToolsProtocol):
         self._connections.remove(self.transport)
         if self._answering is not None:
             _end(self._answering)
+        for cycle, _ in self.pipeline:
+            # Nobody begins with it any more: what is left would be a circle of references.
+            cycle.on_response = _do_nothing
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -177,6 +180,7 @@ class Connection(HttpToolsProtocol):
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
         self._answering = cycle
+        cast("Cycle", cycle).offer()
         super()._start_asgi_task(cycle, app)
 
     def on_response_complete(self) -> None:
@@ -378,6 +382,10 @@ class Connection(HttpToolsProtocol):
         if self._reader_timer is not None:
             self._reader_timer.cancel()
             self._reader_timer = None
+
+
+def _do_nothing() -> None:
+    """Nobody waits for this response."""
 
 
 def _end(cycle: RequestResponseCycle) -> None:

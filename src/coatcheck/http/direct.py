@@ -55,6 +55,9 @@ class Cycle(RequestResponseCycle):
         self.message_event = asyncio.Event()
         self.body = bytearray()
         self._outgoing = outgoing
+
+    def offer(self) -> None:
+        """Offer the extension to whoever is going to answer now."""
         self.scope["extensions"] = {_EXTENSION: {"direct": self}}
 
     def take_body(self, bytes_max: int) -> bytes | None:
@@ -94,8 +97,6 @@ class Cycle(RequestResponseCycle):
         self.response_started = self.response_complete = True
         self.waiting_for_100_continue = False
         self.message_event.set()
-        # Spent, and left there it would be a circle of references for the garbage collector to find.
-        del self.scope["extensions"]
         if not self.keep_alive:
             self._outgoing.flush()
             self.transport.close()
@@ -103,12 +104,14 @@ class Cycle(RequestResponseCycle):
         return True
 
 
-def direct_of(scope: Scope) -> Cycle | None:
-    """The extension, where the request's server offers it."""
+def take_direct(scope: Scope) -> Cycle | None:
+    """The extension, where the request's server offers it. It can be had once: left in the scope, which its cycle
+    holds, it would be a circle of references for the garbage collector to find."""
     extensions = scope.get("extensions")
-    if not extensions or _EXTENSION not in extensions:
+    offered = extensions.pop(_EXTENSION, None) if extensions else None
+    if offered is None:
         return None
-    direct: Cycle = extensions[_EXTENSION]["direct"]
+    direct: Cycle = offered["direct"]
     return direct
 
 

@@ -1,6 +1,7 @@
 """Work that ends when the client leaves."""
 
 import asyncio
+import contextlib
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
@@ -27,7 +28,16 @@ async def while_connected(receive: Receive, work: Coroutine[Any, Any, T]) -> T:
     finally:
         working.cancel()
         leaving.cancel()
-        await asyncio.gather(working, leaving, return_exceptions=True)
+        await asyncio.wait({working, leaving})
+        _let_go(working)
+        _let_go(leaving)
+
+
+def _let_go(task: "asyncio.Task[Any]") -> None:
+    """Take out of an ended task what it was cancelled with. The frames that this went through may hold the task, which
+    would be a circle of references."""
+    with contextlib.suppress(asyncio.CancelledError):
+        task.exception()
 
 
 async def _leaves(receive: Receive) -> None:

@@ -10,7 +10,7 @@ from coatcheck.app import Operation
 from coatcheck.completion.representation import UrlBook
 from coatcheck.core import limits
 from coatcheck.core.faults import FaultPoint
-from coatcheck.http.direct import RawHeaders, direct_of
+from coatcheck.http.direct import RawHeaders, take_direct
 from coatcheck.http.room import Room
 
 _NOSNIFF = (b"x-content-type-options", b"nosniff")
@@ -73,7 +73,7 @@ class Exchange:
         self.send = send
         self.headers = headers
         self.method: str = scope["method"]
-        self.direct = direct_of(scope)
+        self.direct = take_direct(scope)
         self.correlation_id: str
         self.identity: Identity = EVERYBODY
         self.tenant = EVERYBODY.tenant

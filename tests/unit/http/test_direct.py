@@ -14,7 +14,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from coatcheck.core.faults import no_fault
 from coatcheck.http.connections import ConnectionLimits, Connections
-from coatcheck.http.direct import Cycle, direct_of
+from coatcheck.http.direct import Cycle, take_direct
 from coatcheck.http.exchange import Exchange
 from coatcheck.http.outgoing import Outgoing
 from coatcheck.http.server import HttpServer, ServerOptions
@@ -39,8 +39,8 @@ class _Edge:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if not self._is_offered:
             scope = {name: value for name, value in scope.items() if name != "extensions"}
-        assert (direct_of(scope) is not None) is self._is_offered
         exchange = Exchange(scope, receive, send, {})
+        assert (exchange.direct is not None) is self._is_offered
         exchange.correlation_id, exchange.fault_point = "c-1", no_fault
         if exchange.method == "POST":
             whole = None if exchange.direct is None else exchange.direct.take_body(100)
@@ -207,7 +207,7 @@ async def test_what_a_client_is_told_in_one_turn_stays_in_order() -> None:
 
 async def _answer_and_stand_still(scope: Scope, receive: Receive, send: Send) -> None:
     """Answer, and keep the loop from its next turn until the connection has been idle for too long."""
-    direct, loop = direct_of(scope), asyncio.get_running_loop()
+    direct, loop = take_direct(scope), asyncio.get_running_loop()
     assert direct is not None
     assert direct.answer(200, [(b"content-length", b"3")], b"yes", no_fault)
     until_s = loop.time() + 0.05
