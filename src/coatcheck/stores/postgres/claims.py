@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from coatcheck.core.job import InstantMs, JobRecord
 from coatcheck.core.outcome import Succeeded
-from coatcheck.store.errors import LeaseLost
+from coatcheck.store.errors import LeaseLost, StoreUnavailable
 from coatcheck.store.records import (
     Beat,
     BeatAnswer,
@@ -58,7 +58,11 @@ class Claiming(Facet):
     async def extend_leases(self, beats: Sequence[Beat], now: InstantMs) -> Sequence[BeatAnswer]:
         if not beats:
             return ()
-        return await self._work.run(keep, (beats, now, self._lease_time()))
+        try:
+            return await self._work.run(keep, (beats, now, self._lease_time()))
+        except StoreUnavailable:
+            self._connections.note_failure()
+            raise
 
     async def finish_attempt(self, finishing: Finishing, now: InstantMs) -> Finished:
         job = await self._work.run(finish, (finishing, now))

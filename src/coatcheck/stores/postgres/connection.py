@@ -38,8 +38,14 @@ SESSION = {
     "lock_timeout": "10s",
     "statement_timeout": "25s",
 }
-SESSION_OF_TRANSACTION = "; ".join(f"SET LOCAL {name} = '{value}'" for name, value in SESSION.items())
-"""The same for behind a pooler, where a session is nobody's beyond a transaction."""
+_DURABLE = """
+SELECT set_config(
+    'synchronous_commit', replace(current_setting('synchronous_commit'), 'off', 'on'), true
+)
+"""
+SESSION_OF_TRANSACTION = "; ".join([*(f"SET LOCAL {name} = '{value}'" for name, value in SESSION.items()), _DURABLE])
+"""The same for behind a pooler, where a session is nobody's beyond a transaction: another of its users may have told it
+that commits need not be durable."""
 
 DRIVER_ERRORS = (
     OSError,
@@ -67,6 +73,11 @@ _UNAVAILABLE = (
     ConnectionError,
     TimeoutError,
 )
+_TOO_LONG = (
+    asyncpg.LockNotAvailableError,
+    asyncpg.QueryCanceledError,
+    asyncpg.IdleInTransactionSessionTimeoutError,
+)
 _HOW_TO_WRITE = "write postgresql://user:password@host:port/database, and in the password %2F for / and %3F for ?"
 _CONFLICTS = (asyncpg.DeadlockDetectedError, asyncpg.SerializationError)
 
@@ -75,6 +86,11 @@ def is_unavailable(error: BaseException) -> bool:
     """Whether this failure is the server's or the line's rather than one statement's."""
     # A value that the driver cannot send is an InterfaceError too, and the fault of whoever gave it.
     return isinstance(error, _UNAVAILABLE) and not isinstance(error, asyncpg.DataError)
+
+
+def is_away(error: BaseException) -> bool:
+    """Whether this failure is of the server or the line, and not of one statement that waited or ran for too long."""
+    return is_unavailable(error) and not isinstance(error, _TOO_LONG)
 
 
 def is_conflict(error: BaseException) -> bool:
@@ -124,7 +140,7 @@ async def connect(dsn: str, is_pooled: bool = False, command_s_max: float = COMM
         raise StoreRefused(f"store: the PostgreSQL URL cannot be read; {_HOW_TO_WRITE}.") from None
     try:
         with store_errors():
-            await _check_server(connection)
+            await _check_server(connection, is_pooled)
     except BaseException:
         connection.terminate()
         raise
@@ -143,8 +159,9 @@ async def fetch(connection: Connection, statement: str, *values: Any, timeout_s:
     return cast("Sequence[Row]", await connection.fetch(sql(statement), *values, timeout=timeout_s))
 
 
-async def _check_server(connection: Connection) -> None:
-    ((number, version, synchronous_commit, fsync, is_standby),) = await fetch(connection, "look_at_server")
+async def _check_server(connection: Connection, is_pooled: bool) -> None:
+    """See what the server is, and pin what its commits are worth to a session of our own."""
+    ((number, version, synchronous_commit, fsync, is_standby),) = await fetch(connection, "look_at_server", is_pooled)
     if number < OLDEST_POSTGRES:
         raise StoreRefused(f"store: PostgreSQL {version} is too old; use 14 or later.")
     for name, value in (("synchronous_commit", synchronous_commit), ("fsync", fsync)):

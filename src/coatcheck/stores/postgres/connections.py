@@ -7,7 +7,14 @@ from contextlib import asynccontextmanager
 from coatcheck.store.clock import Clock
 from coatcheck.store.errors import StoreRefused, StoreUnavailable
 from coatcheck.stores.postgres.config import PostgresConfig
-from coatcheck.stores.postgres.connection import DRIVER_ERRORS, Connection, connect, is_unavailable, unavailable
+from coatcheck.stores.postgres.connection import (
+    DRIVER_ERRORS,
+    Connection,
+    connect,
+    is_away,
+    is_unavailable,
+    unavailable,
+)
 
 CLOSE_S_MAX = 5.0
 
@@ -61,14 +68,14 @@ class Connections:
             connection = self._free.pop()
             if not connection.is_closed():
                 return connection
-            self._note_failure()
+            self.note_failure()
         return None
 
     async def _connect(self) -> Connection:
         try:
             return await connect(self._config.dsn, self._config.is_pooled)
         except StoreUnavailable:
-            self._note_failure()
+            self.note_failure()
             raise
         except StoreRefused as error:
             # It was good when the store was opened. Nothing is written there until it is again.
@@ -76,13 +83,14 @@ class Connections:
 
     def _give_back_after(self, connection: Connection, error: BaseException) -> None:
         """Keep a connection on which only a statement failed; where the state of a session is unknown, end it."""
-        if is_unavailable(error):
-            self._note_failure()
+        if is_away(error):
+            self.note_failure()
         is_sound = isinstance(error, Exception) and not is_unavailable(error)
         if is_sound and not connection.is_closed() and not connection.is_in_transaction():
             self._free.append(connection)
         else:
             connection.terminate()
 
-    def _note_failure(self) -> None:
+    def note_failure(self) -> None:
+        """The server is away, or leases could not be kept there: whose have run out meanwhile, nobody knows."""
         self.failed_at_s = self._clock.monotonic_s()

@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack
 
 from coatcheck.core.faults import FaultPoint, no_fault
 from coatcheck.observe.logs import get_logger
+from coatcheck.observe.rounds import Rounds
 from coatcheck.store.clock import Clock, SystemClock
 from coatcheck.store.errors import StoreUnavailable
 from coatcheck.store.records import WakeUp
@@ -13,10 +14,11 @@ from coatcheck.stores.postgres.acceptance import Acceptances, accept, accept_cou
 from coatcheck.stores.postgres.claims import Claiming, claim_all, finish, keep, record_effects
 from coatcheck.stores.postgres.commands import Commands
 from coatcheck.stores.postgres.config import PostgresConfig
-from coatcheck.stores.postgres.connection import connect, store_errors
+from coatcheck.stores.postgres.connection import connect, fetch, store_errors
 from coatcheck.stores.postgres.connections import Connections
 from coatcheck.stores.postgres.controls import Controlling
 from coatcheck.stores.postgres.costs import Costs, spend_all
+from coatcheck.stores.postgres.database_wall import LOOK_INTERVAL_S, DatabaseWall
 from coatcheck.stores.postgres.inbox import Inbox
 from coatcheck.stores.postgres.lease_watch import LeaseWatch
 from coatcheck.stores.postgres.operating import Operating
@@ -27,7 +29,7 @@ from coatcheck.stores.postgres.revoking import Revoking
 from coatcheck.stores.postgres.schema import MIGRATION_S_MAX, migrate
 from coatcheck.stores.postgres.transaction import Transactions
 from coatcheck.stores.postgres.upkeep import Sweeping
-from coatcheck.stores.postgres.wakeups import WakeUps, read_clock
+from coatcheck.stores.postgres.wakeups import WakeUps
 from coatcheck.stores.postgres.writer import Writer, WriterParts
 
 
@@ -54,12 +56,16 @@ class PostgresStore(
         async with AsyncExitStack() as opened:
             self._connections = Connections(config, self.clock)
             opened.push_async_callback(self._connections.close)
-            self._wakeups = WakeUps(config.listen_dsn, config.wall)
+            self._wakeups = WakeUps(config.listen_dsn)
             opened.push_async_callback(self._wakeups.close)
             await self._wakeups.open()
             self._transactions = Transactions(
                 self._connections, self._wakeups.publish, config.events, config.is_pooled, self._fault_point
             )
+            if config.wall is not None:
+                looks = self._looks_at_clock(config.wall)
+                looks.start()
+                opened.push_async_callback(looks.stop)
             self._relay_turn = RelayTurn(self._transactions, self.clock, config.lease_s)
             opened.push_async_callback(self._leave_relay_turn)
             self._readers = Readers(self._transactions)
@@ -89,10 +95,18 @@ class PostgresStore(
         connection = await connect(self._config.dsn, self._config.is_pooled, MIGRATION_S_MAX)
         try:
             with store_errors():
-                await read_clock(connection, self._config.wall)
+                if self._config.wall is not None:
+                    await self._config.wall.look(lambda: fetch(connection, "read_clock"))
                 await migrate(connection, self._config.app_name, self._fault_point, self._config.may_migrate)
         finally:
             connection.terminate()
+
+    def _looks_at_clock(self, wall: DatabaseWall) -> Rounds:
+        async def look() -> float:
+            await wall.look(lambda: self._transactions.read("read_clock"))
+            return LOOK_INTERVAL_S
+
+        return Rounds("database-clock", look)
 
     async def _leave_relay_turn(self) -> None:
         try:

@@ -13,7 +13,6 @@ from coatcheck.observe.logs import get_logger
 from coatcheck.store.errors import StoreRefused, StoreUnavailable
 from coatcheck.store.records import WakeUp, WakeUpKind
 from coatcheck.stores.postgres.connection import DRIVER_ERRORS, Connection, connect, fetch
-from coatcheck.stores.postgres.database_wall import DatabaseWall
 from coatcheck.stores.postgres.transaction import Hints
 
 CHANNEL = "coatcheck"
@@ -29,15 +28,10 @@ Listener = Callable[[WakeUp], None]
 
 
 class WakeUps:
-    """Made and used on the event loop. Without a DSN hints stay in this process.
+    """Made and used on the event loop. Without a DSN hints stay in this process."""
 
-    Args:
-        wall: told what the database's clock says, whenever the connection is probed.
-    """
-
-    def __init__(self, dsn: str | None, wall: DatabaseWall | None = None) -> None:
+    def __init__(self, dsn: str | None) -> None:
         self._dsn = dsn
-        self._wall = wall
         self._listeners: list[Listener] = []
         self._waiting: Hints = set()
         self._woken = asyncio.Event()
@@ -130,7 +124,7 @@ class WakeUps:
         if texts:
             await fetch(connection, "notify", CHANNEL, texts, timeout_s=PROBE_S_MAX)
         else:
-            await read_clock(connection, self._wall)
+            await fetch(connection, "read_clock", timeout_s=PROBE_S_MAX)
 
     async def _wait(self, seconds: float) -> None:
         """Until there are hints to send, the store closes or the time is over."""
@@ -150,14 +144,6 @@ class WakeUps:
         wakeup = _parse(str(text))
         if wakeup is not None:
             self._call(wakeup)
-
-
-async def read_clock(connection: Connection, wall: DatabaseWall | None) -> None:
-    """Ask for the database's time, which also shows that the other end is there."""
-    asked_ns = 0 if wall is None else wall.running_ns()
-    ((database_us,),) = await fetch(connection, "read_clock", timeout_s=PROBE_S_MAX)
-    if wall is not None:
-        wall.note(asked_ns, database_us)
 
 
 def _gather(hints: Hints) -> list[WakeUp]:

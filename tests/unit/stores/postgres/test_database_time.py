@@ -2,10 +2,15 @@
 
 from dataclasses import dataclass
 
+import asyncpg
 import pytest
 
 from coatcheck.core.states import Status
 from coatcheck.store.clock import Machine, SystemClock
+from coatcheck.store.errors import StoreUnavailable
+from coatcheck.store.records import Beat, BeatAnswer, IdempotencyKey
+from coatcheck.stores.postgres import connection as connection_module
+from coatcheck.stores.postgres import store as store_module
 from coatcheck.stores.postgres.database_wall import DatabaseWall
 from coatcheck.stores.postgres.lease_watch import LeaseWatch
 from coatcheck.testing.clock import ManualClock
@@ -126,3 +131,55 @@ class TestDatabaseWall:
         wall = DatabaseWall(Machine(wall_ns=lambda: real.now_us() * 1_000 - hour_ns))
         async with opened(await shared_server().new_database(), wall=wall):
             assert abs(wall.wall_ns() - real.now_us() * 1_000) < hour_ns // 1_000
+
+    @pytest.mark.parametrize("listens", [False, True])
+    async def test_a_host_whose_clock_is_set_follows_however_busy_it_is(
+        self, listens: bool, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(store_module, "LOOK_INTERVAL_S", 0.05)
+        hour_ns = 3_600_000_000_000
+        real = SystemClock()
+        off_ns = -hour_ns
+        wall = DatabaseWall(Machine(wall_ns=lambda: real.now_us() * 1_000 + off_ns))
+        dsn = await shared_server().new_database()
+        async with opened(dsn, wall=wall, listen_dsn=dsn if listens else None) as store:
+            off_ns = 0
+            assert abs(wall.wall_ns() - real.now_us() * 1_000) > hour_ns // 2
+
+            async def follows() -> bool:
+                await accept(store)
+                return abs(wall.wall_ns() - real.now_us() * 1_000) < hour_ns // 1_000
+
+            await wait_until_async(follows, "the clock to be put right")
+
+
+async def test_a_statement_that_waits_too_long_for_a_lock_holds_up_no_rescue(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(connection_module.SESSION, "lock_timeout", "100ms")
+    dsn = await shared_server().new_database()
+    async with opened(dsn, lease_s=0.2) as store:
+        await accept(store)
+        await claim(store)
+        other = await asyncpg.connect(dsn)
+        async with other.transaction():
+            await other.execute("LOCK TABLE coatcheck.idempotency_key")
+            with pytest.raises(StoreUnavailable):
+                await accept(store, key=IdempotencyKey("k", "sha256", "f" * 64, clock.now() + 60_000))
+        await other.close()
+        assert store._connections.failed_at_s is None
+
+
+async def test_while_leases_could_not_be_kept_nobody_is_rescued(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(connection_module.SESSION, "lock_timeout", "100ms")
+    dsn = await shared_server().new_database()
+    async with opened(dsn, lease_s=30.0) as store:
+        await accept(store)
+        (running,) = await claim(store)
+        other = await asyncpg.connect(dsn)
+        async with other.transaction():
+            await other.execute("LOCK TABLE coatcheck.lease")
+            with pytest.raises(StoreUnavailable):
+                await store.extend_leases([Beat(running.lease)], clock.now())
+        await other.execute("UPDATE coatcheck.lease SET ends_at = 0")
+        assert await store.rescue_leases(POLICIES, clock.now(), 10) == 0
+        assert await store.extend_leases([Beat(running.lease)], clock.now()) == [BeatAnswer.GO_ON]
+        await other.close()
