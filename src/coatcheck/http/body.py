@@ -9,6 +9,7 @@ from coatcheck.core import limits
 from coatcheck.core.problems import Refused
 from coatcheck.http.begun import Begun
 from coatcheck.http.exchange import ClientGone, Exchange
+from coatcheck.http.patience import patient
 from coatcheck.http.room import Share
 
 
@@ -36,7 +37,7 @@ async def read_body(exchange: Exchange, bytes_max: int, timeout_s: float, share:
         if not has_more and len(body) <= at_once_max:
             return body
     try:
-        async with asyncio.timeout(timeout_s) as timeout:
+        async with patient(timeout_s) as timeout:
             body = await _gather(exchange, first, bytes_max, share)
     except TimeoutError:
         if not timeout.expired():

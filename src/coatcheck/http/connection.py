@@ -6,21 +6,20 @@ are read before their turn. What means two things is no request. So no client co
 
 import asyncio
 import re
-from http import HTTPStatus
 from typing import Final, cast
 
 import httptools
-import orjson
 from uvicorn._types import ASGI3Application
 from uvicorn.config import Config
 from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT, FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from coatcheck.admission.correlation import new_correlation_id
-from coatcheck.core.problems import PROBLEMS
+from coatcheck.core import limits
 from coatcheck.http.connections import Connections
 from coatcheck.http.direct import Cycle
+from coatcheck.http.early_answers import early_answer, unreadable_answer
+from coatcheck.http.patience import stood_still
 
 _STALLED_S = 30.0
 _READ_BYTES_MIN: Final = 16 * 1024
@@ -29,7 +28,6 @@ _PIECE_BYTES: Final = 4096
 _HEADER_OVERHEAD_BYTES: Final = len(b": \r\n")
 _LINE_OVERHEAD_BYTES: Final = len(b"  HTTP/1.1\r\n")
 _HOST = re.compile(rb"[A-Za-z0-9._~!$&'()*+,;=:%\[\]-]*")
-_NO_REQUEST: Final = "What was sent cannot be read as an HTTP request in exactly one way."
 
 
 class Intake(FlowControl):
@@ -221,7 +219,7 @@ class Connection(HttpToolsProtocol):
         except httptools.HttpParserUpgrade as upgrade:
             self._resume(piece[upgrade.args[0] :])
         except httptools.HttpParserError:
-            self._refuse(self._answer(400, "text/plain; charset=utf-8", _NO_REQUEST.encode()))
+            self._refuse(unreadable_answer(self.server_state.default_headers))
         if self._is_head_open or self._is_between_requests:
             self._await_head()
         if self._is_message_open:
@@ -250,8 +248,11 @@ class Connection(HttpToolsProtocol):
             self._idle_timer = self.loop.call_later(self._connections.limits.keep_alive_s, self._look_at_idleness)
 
     def _look_at_idleness(self) -> None:
-        self._idle_timer = None
+        timer, self._idle_timer = self._idle_timer, None
         if self._idle_since_s is None:
+            return
+        if timer is not None and stood_still(self.loop, timer.when()):
+            self._idle_timer = self.loop.call_later(limits.STANDSTILL_GRACE_S, self._look_at_idleness)
             return
         left_s = self._idle_since_s + self._connections.limits.keep_alive_s - self.loop.time()
         if left_s <= 0:
@@ -292,8 +293,10 @@ class Connection(HttpToolsProtocol):
             self._head_timer = self.loop.call_later(timeout_s, self._head_timed_out)
 
     def _head_timed_out(self) -> None:
-        self._head_timer = None
-        if self._is_head_open:
+        timer, self._head_timer = self._head_timer, None
+        if timer is not None and stood_still(self.loop, timer.when()):
+            self._head_timer = self.loop.call_later(limits.STANDSTILL_GRACE_S, self._head_timed_out)
+        elif self._is_head_open:
             self._refuse_for("request-timeout", "The request's headers took too long.")
         else:
             self.transport.close()
@@ -303,8 +306,10 @@ class Connection(HttpToolsProtocol):
         self._reader_timer = self.loop.call_later(_STALLED_S, self._look_at_reader, unread_bytes)
 
     def _look_at_reader(self, unread_before: int) -> None:
-        unread = self.transport.get_write_buffer_size()
-        if unread > unread_before - _READ_BYTES_MIN:
+        timer, unread = self._reader_timer, self.transport.get_write_buffer_size()
+        if timer is not None and stood_still(self.loop, timer.when()):
+            self._watch_reader(unread)
+        elif unread > unread_before - _READ_BYTES_MIN:
             self.transport.abort()
         else:
             self._watch_reader(unread)
@@ -313,7 +318,7 @@ class Connection(HttpToolsProtocol):
 
     def _refuse_for(self, code: str, detail: str) -> None:
         if self._refusal is None:
-            self._refuse(self._problem(code, detail))
+            self._refuse(early_answer(code, detail, self.server_state.default_headers))
 
     def _refuse(self, answer: bytes) -> None:
         """Take nothing more; once every request before this one has its answer, give this one and close."""
@@ -348,30 +353,6 @@ class Connection(HttpToolsProtocol):
         if self.transport.can_write_eof():
             self.transport.write_eof()
         self._head_timer = self.loop.call_later(_READ_REFUSAL_S, self.transport.close)
-
-    def _problem(self, code: str, detail: str) -> bytes:
-        kind, correlation_id = PROBLEMS[code], new_correlation_id()
-        problem = {
-            "type": f"/problems/{code}",
-            "title": kind.title,
-            "status": kind.status,
-            "detail": detail,
-            "code": code,
-            "correlation_id": correlation_id,
-        }
-        header = (b"x-correlation-id", correlation_id.encode("ascii"))
-        return self._answer(kind.status, "application/problem+json", orjson.dumps(problem), header)
-
-    def _answer(self, status: int, content_type: str, body: bytes, *more: tuple[bytes, bytes]) -> bytes:
-        headers = [
-            *self.server_state.default_headers,
-            (b"content-type", content_type.encode("ascii")),
-            (b"content-length", b"%d" % len(body)),
-            (b"connection", b"close"),
-            *more,
-        ]
-        lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}".encode("ascii"), *map(b": ".join, headers)]
-        return b"\r\n".join([*lines, b"", body])
 
     def _end_head_timer(self) -> None:
         if self._head_timer is not None:
