@@ -65,12 +65,25 @@ class Readers:
         asked = columns([(wish.job_id, wish.tenant, wish.now) for wish in wishes], 3)
         try:
             rows = await self._transactions.read("find_jobs", *asked, limits.INLINE_RESULT_BYTES_MAX)
-        except Exception as error:
+        except StoreUnavailable as error:
             for wish in wishes:
-                if not wish.future.done():
-                    wish.future.set_exception(type(error)(*error.args))
+                # Each gets an exception of its own, whose traceback is its own.
+                _fail(wish, StoreUnavailable(*error.args))
+            return
+        except Exception as error:
+            # Somebody asks for what cannot be asked for; that is nobody else's fault.
+            if len(wishes) == 1:
+                _fail(wishes[0], error)
+            else:
+                for wish in wishes:
+                    await self._read([wish])
             return
         found = {row[0]: row for row in rows}
         for number, wish in enumerate(wishes, start=1):
             if not wish.future.done():
                 wish.future.set_result(found.get(number))
+
+
+def _fail(wish: Wish, error: Exception) -> None:
+    if not wish.future.done():
+        wish.future.set_exception(error)

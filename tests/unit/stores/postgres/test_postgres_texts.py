@@ -54,3 +54,15 @@ async def test_no_id_and_no_name_with_a_nul_is_found() -> None:
         assert await store.erase_job(TENANT, odd, now) is None
         for query in (JobQuery(TENANT, 5, operation="\0"), JobQuery(TENANT, 5, before="\0")):
             assert not (await store.list_jobs(query, now)).jobs
+
+
+async def test_who_asks_for_what_cannot_be_asked_for_fails_alone() -> None:
+    async with opened(await shared_server().new_database()) as store:
+        job_id, now = await accept(store), clock.now()
+        found = await asyncio.gather(
+            store.find_job(TENANT, "job_\ud800", now),
+            store.find_job(TENANT, job_id, now),
+            store.find_job(NUL, job_id, now),
+            return_exceptions=True,
+        )
+        assert [type(one).__name__ for one in found] == ["DataError", "JobRecord", "CharacterNotInRepertoireError"]
