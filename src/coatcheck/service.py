@@ -109,7 +109,8 @@ class Service:
             StoreUnavailable: the store is away. Nothing was written, unless PostgreSQL went away in the midst of the
                 commit: submit again with the same idempotency key.
             KeyError: there is no such operation.
-            TypeError, ValueError: the job cannot be handed in on this connection.
+            TypeError, ValueError: the job cannot be handed in on this connection, the tenant cannot be one, or the
+                request makes no JSON.
         """
         declared = self.app.operations[operation]
         await self.start()

@@ -194,7 +194,8 @@ class Settings(ServerSettings, AccessSettings, TenantSettings, AdmissionSettings
         limits.RETRY_AFTER_S_MIN,
         ANSWERS,
         "whole seconds, at least 1",
-        "The shortest `Retry-After` for a job, or for a place in a full queue.",
+        "The shortest `Retry-After` for a job that is not done, or for a place in a tenant's full queue. Other refusals"
+        " have their own.",
         ge=1,
         le=3600,
     )
@@ -202,7 +203,8 @@ class Settings(ServerSettings, AccessSettings, TenantSettings, AdmissionSettings
         limits.RETRY_AFTER_S_MAX,
         ANSWERS,
         "whole seconds, at least retry_after_min_s",
-        "The longest `Retry-After` for a job, or for a place in a full queue.",
+        "The longest `Retry-After` for a job that is not done, or for a place in a tenant's full queue. Other refusals"
+        " have their own.",
         ge=1,
         le=3600,
     )

@@ -16,8 +16,8 @@ class SubmitOptions(TypedDict, total=False):
     """What may come with a submission; the same as the HTTP headers of the same names, and whose it is.
 
     idempotency_key: makes it safe to submit again. start_after, deadline: instants in ms since 1970.
-    priority: 0 to 9, lower first. correlation_id: ties log lines together. tenant: `default`, if left out, which is
-    nobody's where clients authenticate.
+    priority: 0 to 9, lower first. correlation_id: ties log lines together. tenant: always `default`, if left out: where
+    clients authenticate, the job's client is then answered 404.
     """
 
     idempotency_key: str
@@ -33,7 +33,7 @@ def admit_call(operation: Operation, request: Any, options: SubmitOptions, now: 
 
     Raises:
         Refused: with the problem code a client would be answered with.
-        ValueError: the tenant cannot be one.
+        ValueError: the tenant cannot be one, or the request makes no JSON.
     """
     _check_tenant(options.get("tenant"))
     body = request if isinstance(request, bytes) else pydantic_core.to_json(request, by_alias=True)
