@@ -3,7 +3,7 @@
 import fcntl
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -22,8 +22,14 @@ def is_stopped(process: int) -> bool:
     return stat.rpartition(")")[2].split()[0] == "T"
 
 
-def await_stop(process: int) -> None:
-    wait_until(lambda: is_stopped(process), f"process {process} to stop", STOP_S)
+def await_stop(process: int, look: Callable[[], object] = lambda: None) -> None:
+    """Return when the process stands. What `look` raises meanwhile says why it never will."""
+
+    def is_there() -> bool:
+        look()
+        return is_stopped(process)
+
+    wait_until(is_there, f"process {process} to stop", STOP_S)
 
 
 def is_turn_taken(store: Path) -> bool:

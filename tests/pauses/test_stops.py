@@ -26,7 +26,11 @@ def test_a_stop_breaks_no_promise(stop: Stop, tmp_path: Path) -> None:
         scene.await_started(beside, victim)
         # Requests may have to wait until the process goes on.
         acting = clients.submit(stop.act, scene)
-        await_stop(victim.process.pid)
+        try:
+            await_stop(victim.process.pid, lambda: acting.done() and acting.result())
+        except TimeoutError as error:
+            logs = [server.log[-3000:] for server in (beside, victim)]
+            raise AssertionError("\n".join([f"{error}, {scene.place.count_leftovers()}", *logs])) from error
         stand(scene, stop, acting)
         os.kill(victim.process.pid, signal.SIGCONT)
         scene.heal()
