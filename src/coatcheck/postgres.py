@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Unpack
 
 from coatcheck.acceptance.submissions import submission_of
+from coatcheck.admission.admit import require_time_left
 from coatcheck.admission.calls import SubmitOptions, admit_call
 from coatcheck.admission.identity import DEFAULT_TENANT
 from coatcheck.app import App
@@ -69,6 +70,7 @@ def submission(
     declared = app.operations[operation]
     now_us = _clock.now_us()
     admitted = admit_call(declared, request, options, now_us // 1000)
+    require_time_left(admitted)
     # Bits of its own for each call: unlike a service, this may be called from any thread, and after a fork.
     job_id = make_job_id(now_us, secrets.randbits(RANDOM_BITS))
     made = submission_of(declared, admitted, options.get("tenant", DEFAULT_TENANT), job_id, now_us)

@@ -5,6 +5,7 @@ from typing import Any
 
 from coatcheck.acceptance.random_bits import RandomBits
 from coatcheck.acceptance.submissions import submission_of
+from coatcheck.admission.admit import require_time_left
 from coatcheck.admission.gate import Gate, Passage
 from coatcheck.admission.options import Admitted
 from coatcheck.app import Operation
@@ -41,10 +42,12 @@ class Acceptance:
         """Store a new job, or find the one its key stands for; durable when it returns.
 
         Raises:
-            Refused: a limit holds; nothing was written and nothing used up.
-            StoreUnavailable: nothing was written.
+            Refused: a limit holds, or its deadline has passed; nothing was written and nothing used up.
+            StoreUnavailable: the store is away. Nothing was written, unless PostgreSQL went away in the midst of the
+                commit.
         """
         try:
+            require_time_left(admitted)
             passage = await self._gate.enter(operation, admitted, tenant)
         except Refused:
             # A client whose 202 was lost is not to be told that nothing was stored.
@@ -60,15 +63,22 @@ class Acceptance:
         """Write a new job within the transaction of a caller, or find the one its key stands for.
 
         Raises:
-            Refused: a limit holds; nothing was written and nothing used up.
+            Refused: a limit holds, or its deadline has passed; nothing was written and nothing used up.
             TypeError: the connection is of no driver that the engine knows.
             ValueError: the engine has no inbox, or no transaction is open on the connection.
-            StoreUnavailable: nothing was written.
+            StoreUnavailable: the store is away; nothing was written.
         """
         store = self._store
         if not isinstance(store, InboxStore):
             raise ValueError("connection was given, but only a store on PostgreSQL takes work in your own transaction.")
-        passage = await self._gate.enter(operation, admitted, tenant)
+        try:
+            require_time_left(admitted)
+            passage = await self._gate.enter(operation, admitted, tenant)
+        except Refused:
+            earlier = await self._earlier(operation, admitted, tenant)
+            if earlier is None:
+                raise
+            return earlier
         return await _used(passage, store.hand_in(connection, self._submission(operation, admitted, tenant)))
 
     async def _earlier(self, operation: Operation, admitted: Admitted, tenant: str) -> Disposition | None:

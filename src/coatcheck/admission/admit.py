@@ -22,7 +22,7 @@ _KEY = re.compile(f"[!-~]{{1,{limits.IDEMPOTENCY_KEY_CHARS_MAX}}}")
 
 
 def admit(operation: Operation, raw_body: bytes, options: SubmissionOptions, now: InstantMs) -> Admitted:
-    """Decide on a submission that arrived at `now`.
+    """Decide on a submission that arrived at `now`. Whether its deadline has passed is left to `require_time_left`.
 
     Raises:
         Refused: `idempotency-key-required`, `invalid-header`, `payload-too-large`, `malformed-json` or
@@ -47,6 +47,17 @@ def admit(operation: Operation, raw_body: bytes, options: SubmissionOptions, now
         key=_key_of_body(options.idempotency_key, body),
         costs=costs_of(operation, request) if policy.cost else (),
     )
+
+
+def require_time_left(admitted: Admitted) -> None:
+    """Return if the deadline is still to come. It may have been when the same request came first: a known key is
+    looked up before this is answered.
+
+    Raises:
+        Refused: `invalid-header`.
+    """
+    if admitted.deadline_at is not None and admitted.deadline_at <= admitted.admitted_at:
+        raise Refused("invalid-header", "Job-Deadline is not in the future.")
 
 
 def parse_body(raw_body: bytes) -> Json:
@@ -97,9 +108,7 @@ def _deadline(options: SubmissionOptions, policy: Policy, start_at: InstantMs, n
         return (
             None if policy.deadline_default_s is None else _default_deadline(policy.deadline_default_s, start_at, now)
         )
-    if deadline_at <= now:
-        raise Refused("invalid-header", "Job-Deadline is not in the future.")
-    if deadline_at <= start_at:
+    if now < deadline_at <= start_at:
         raise Refused("invalid-header", "Job-Deadline is not after Job-Start-After.")
     if policy.deadline_max_s is not None and deadline_at > now + round(policy.deadline_max_s * 1000):
         raise Refused("invalid-header", f"Job-Deadline is more than {policy.deadline_max_s:g} seconds ahead.")

@@ -9,7 +9,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from coatcheck.app import App
 from coatcheck.cli.flags import with_settings
+from coatcheck.cli.job_filters import BadOption
+from coatcheck.declaration import DeclarationError
 from coatcheck.operating import Copied, Copy, open_database
 from coatcheck.setting_values import store_name
 from coatcheck.settings import Settings
@@ -119,10 +122,17 @@ def copy(source: From, target: To) -> None:
     )
 
 
+def _name_of(app: str) -> str:
+    try:
+        return App(app).name
+    except DeclarationError as error:
+        raise BadOption(f"--app takes the app's name, not where it is. {error}") from None
+
+
 async def _upgrade(settings: Settings, app: str | None) -> tuple[list[int], SchemaState]:
     database = open_database(settings)
     before = await database.read_schema()
-    owner = app or before.app
+    owner = before.app if app is None else _name_of(app)
     if owner is None:
         raise StoreRefused(f"There is no store at {settings.store_name} yet; name its app with --app to make it.")
     done = list(await database.upgrade(owner))

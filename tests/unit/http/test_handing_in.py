@@ -105,6 +105,16 @@ async def test_invalid_headers_are_named(site: Site, name: str, value: str) -> N
     assert name in str(assert_problem(response, 400, "invalid-header")["detail"])
 
 
+async def test_a_repetition_finds_its_job_after_the_deadline(site: Site) -> None:
+    headers = {"Idempotency_Key": "k1", "Job_Deadline": "2026-01-05T08:00:10Z"}
+    first = await site.submit(**headers)
+    site.clock.advance(60)
+    second = await site.submit(**headers)
+    assert (first.status_code, second.status_code) == (202, 202)
+    assert second.headers["location"] == first.headers["location"]
+    assert_problem(await site.submit(**{**headers, "Idempotency_Key": "k2"}), 400, "invalid-header")
+
+
 async def test_headers_that_stand_twice(site: Site) -> None:
     for name in ("idempotency-key", "job-start-after", "job-deadline", "job-priority"):
         headers = [("content-type", "application/json"), (name, "5"), (name, "5")]

@@ -54,6 +54,7 @@ def call(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
         (("check", "tiny_shop:app", "--config", "none.toml"), "none.toml cannot be read"),
         (("db",), "Missing command"),
         (("db", "upgrade"), "name its app with --app"),
+        (("db", "upgrade", "--app", "shop:app"), "takes the app's name, not where it is. App name 'shop:app' must"),
         (("db", "status", "--store", "sqlite:////nowhere/x.db"), "/nowhere does not exist"),
         (("db", "status", "--store", "postgresql://u:secret@127.0.0.1:1/jobs"), "store: PostgreSQL at 127.0.0.1:1: "),
         (("db", "status", "--store", "postgresql://u:se/cret@h/jobs"), "the PostgreSQL URL cannot be read; write"),

@@ -17,6 +17,8 @@ from coatcheck.core.problems import Refused
 from coatcheck.postgres import submission
 from coatcheck.service import Service
 from coatcheck.settings import Settings
+from coatcheck.store.clock import SystemClock
+from coatcheck.testing.waiting import wait_until_async
 from harness.postgres_server import database_of, shared_server
 
 WORK = {"title": "Emma"}
@@ -220,6 +222,24 @@ async def test_a_tenant_has_its_own_jobs_and_its_own_keys(place: Place) -> None:
     for tenant in ("", "a\0b", "line\nbreak", "x" * 256):
         with pytest.raises(ValueError, match="must have 1 to 255 printable characters"):
             await place.service.submit("orders", WORK, tenant=tenant)
+
+
+async def test_a_repetition_finds_its_job_after_the_deadline(place: Place) -> None:
+    clock = SystemClock()
+    deadline = clock.now() + 300
+    first = await place.service.submit("orders", WORK, idempotency_key="k", deadline=deadline)
+    await wait_until_async(lambda: clock.now() > deadline, "the deadline to pass")
+    connection = await asyncpg.connect(place.dsn)
+    async with connection.transaction():
+        again = await place.service.submit(
+            "orders", WORK, connection=connection, idempotency_key="k", deadline=deadline
+        )
+        with pytest.raises(Refused, match="Job-Deadline"):
+            await place.service.submit("orders", WORK, connection=connection, deadline=deadline)
+    await connection.close()
+    assert again.id == first.id
+    with pytest.raises(Refused, match="Job-Deadline"):
+        submission(app, "orders", WORK, idempotency_key="k", deadline=deadline)
 
 
 async def test_a_role_needs_no_more_than_to_insert(place: Place) -> None:
