@@ -21,6 +21,22 @@ class Passage:
         self._taken: Sequence[Draw] = ()
         enter(tallies)
 
+    def take_at_hand(self, operation: str, tenant: str) -> bool:
+        """Take the tokens of a submission if nobody else has to be asked for them. False: `take` has to be awaited.
+
+        Raises:
+            Refused: as `Rates.take`. The passage is settled.
+        """
+        try:
+            taken = self._rates.take_at_hand(SUBMISSIONS, tenant, operation)
+        except BaseException:
+            self.settle(False)
+            raise
+        if taken is None:
+            return False
+        self._taken = taken
+        return True
+
     async def take(self, operation: str, tenant: str) -> None:
         """Take the tokens of a submission. Others may be let in meanwhile, and this one counts for them already.
 
@@ -58,6 +74,6 @@ class Gate:
             await self._measures.measured()
         self._saturation.require_room(operation, admitted, tenant)
         passage = Passage(self._measures.tallies(operation.name, tenant), self._rates)
-        if self._rates.has(SUBMISSIONS):
+        if self._rates.has(SUBMISSIONS) and not passage.take_at_hand(operation.name, tenant):
             await passage.take(operation.name, tenant)
         return passage

@@ -62,10 +62,20 @@ class Rates:
         Raises:
             Refused: `saturated` where all tenants together are too fast, else the rule's own code. Nothing was taken.
         """
+        at_hand = self.take_at_hand(rule, tenant, operation)
+        if at_hand is not None:
+            return at_hand
+        draws = self._plan(rule, tenant, operation).draws
+        if not await self._buckets.take(draws):
+            raise self._refusal(rule, tenant, operation)
+        return draws
+
+    def take_at_hand(self, rule: RateRule, tenant: str, operation: str = ALL) -> Sequence[Draw] | None:
+        """The same where nobody else has to be asked; None where somebody has, and nothing was taken."""
         draws = self._plan(rule, tenant, operation).draws
         taken = self._buckets.take_now(draws) if draws else True
         if taken is None:
-            taken = await self._buckets.take(draws)
+            return None
         if not taken:
             raise self._refusal(rule, tenant, operation)
         return draws
@@ -153,4 +163,4 @@ def _in_words(draw: Draw) -> str:
 
 def _whole_s(seconds: float) -> int:
     """Seconds as advice: rounded up, so that whoever follows it comes late rather than early, but for ages."""
-    return max(1, math.ceil(min(seconds, limits.RATE_RETRY_AFTER_S_MAX)))
+    return 1 if seconds <= 1 else math.ceil(min(seconds, limits.RATE_RETRY_AFTER_S_MAX))

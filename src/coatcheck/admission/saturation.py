@@ -75,10 +75,11 @@ class Saturation:
     def _require_limits(self, held: Sequence[Limit]) -> None:
         measures, now = self._measures, self._clock.now()
         for (name, _, scope), most in held:
+            total = measures.total(scope)
             if name == LimitName.QUEUED:
-                is_over = self._depth(scope) + 1 > most
+                is_over = total.waiting + measures.since(scope) + 1 > most
             else:
-                is_over = measures.total(scope).is_older(most, now)
+                is_over = total.is_older(most, now)
             if is_over:
                 raise _full(name, scope, self._drain_s(scope, name, most))
 

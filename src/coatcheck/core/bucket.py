@@ -44,9 +44,9 @@ class BucketSize(NamedTuple):
 
     def outlook(self, missing: float) -> tuple[int, float]:
         """How many may be taken at once, and in how many seconds one more; infinite where none ever comes."""
-        left = self.burst - missing
-        tokens = max(0, math.floor(left + _SHORTAGE))
-        return tokens, math.inf if self.rate <= 0 else (tokens + 1 - left) / self.rate
+        rate, left = self.rate, self.burst - missing
+        tokens = int(left + _SHORTAGE) if left > 0 else 0
+        return tokens, math.inf if rate <= 0 else (tokens + 1 - left) / rate
 
 
 def bucket_size(rate: float, burst: float | None) -> BucketSize:

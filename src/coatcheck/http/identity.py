@@ -15,6 +15,7 @@ VIEW_COOKIE: Final = "coatcheck_view"
 _COOKIE_START: Final = VIEW_COOKIE.encode() + b"="
 _KEY_PREFIX: Final = KEY_PREFIX.encode()
 _SCHEME: Final = b"bearer "
+_SCHEME_BYTES: Final = len(_SCHEME)
 
 
 class CredentialReader:
@@ -78,8 +79,8 @@ def read_token(headers: HeaderValues) -> bytes | None:
         if not value.startswith(_KEY_PREFIX):
             raise Unauthenticated("malformed")
         return value
-    token = value[len(_SCHEME) :].strip(b" ")
-    if value[: len(_SCHEME)].lower() != _SCHEME or not token:
+    token = value[_SCHEME_BYTES:].strip(b" ")
+    if value[:_SCHEME_BYTES].lower() != _SCHEME or not token:
         raise Unauthenticated("malformed")
     return token
 
