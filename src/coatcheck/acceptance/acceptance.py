@@ -1,12 +1,12 @@
 """The one commit between a valid submission and its 202. Nothing else calls the store's accept_job and hand_in."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 from coatcheck.acceptance.random_bits import RandomBits
 from coatcheck.acceptance.submissions import submission_of
 from coatcheck.admission.admit import require_time_left
-from coatcheck.admission.gate import Gate, Passage
+from coatcheck.admission.gate import Gate
 from coatcheck.admission.options import Admitted
 from coatcheck.app import Operation
 from coatcheck.core.faults import FaultPoint, no_fault
@@ -17,6 +17,9 @@ from coatcheck.store.clock import Clock
 from coatcheck.store.contract import AcceptanceStore
 from coatcheck.store.inbox import InboxStore
 from coatcheck.store.records import Accepted, Disposition, Submission
+
+Write: TypeAlias = Callable[[Submission], Awaitable[Disposition]]
+"""One of the store's two ways to take a submission in."""
 
 
 class Acceptance:
@@ -46,16 +49,7 @@ class Acceptance:
             StoreUnavailable: the store is away. Nothing was written, unless PostgreSQL went away in the midst of the
                 commit.
         """
-        try:
-            require_time_left(admitted)
-            passage = await self._gate.enter(operation, admitted, tenant)
-        except Refused:
-            # A client whose 202 was lost is not to be told that nothing was stored.
-            earlier = await self._earlier(operation, admitted, tenant)
-            if earlier is None:
-                raise
-            return earlier
-        disposition = await _used(passage, self._store.accept_job(self._submission(operation, admitted, tenant)))
+        disposition = await self._let_in(operation, admitted, tenant, self._store.accept_job)
         self._fault_point("after-commit-before-response")
         return disposition
 
@@ -71,15 +65,32 @@ class Acceptance:
         store = self._store
         if not isinstance(store, InboxStore):
             raise ValueError("connection was given, but only a store on PostgreSQL takes work in your own transaction.")
+        return await self._let_in(operation, admitted, tenant, lambda submission: store.hand_in(connection, submission))
+
+    async def _let_in(self, operation: Operation, admitted: Admitted, tenant: str, write: Write) -> Disposition:
+        """What the store makes of a submission that the gate lets in; only a new job uses up what was taken for it."""
         try:
             require_time_left(admitted)
             passage = await self._gate.enter(operation, admitted, tenant)
         except Refused:
+            # A client whose 202 was lost is not to be told that nothing was stored.
             earlier = await self._earlier(operation, admitted, tenant)
             if earlier is None:
                 raise
             return earlier
-        return await _used(passage, store.hand_in(connection, self._submission(operation, admitted, tenant)))
+        # After a cancellation the commit may still be on its way.
+        is_accepted = True
+        try:
+            disposition = await write(self._submission(operation, admitted, tenant))
+            is_accepted = isinstance(disposition, Accepted)
+        except Exception:
+            # Whatever went wrong, no new job was answered for: what was taken for it is given back, and the error goes
+            # on its way.
+            is_accepted = False
+            raise
+        finally:
+            passage.settle(is_accepted)
+        return disposition
 
     async def _earlier(self, operation: Operation, admitted: Admitted, tenant: str) -> Disposition | None:
         """What the key of a submission stands for already, which is no new work."""
@@ -91,19 +102,3 @@ class Acceptance:
         now_us = self._clock.now_us()
         job_id = self._ids.next_id(now_us, self._random.next_bits())
         return submission_of(operation, admitted, tenant, job_id, now_us, self._terms())
-
-
-async def _used(passage: Passage, writing: Awaitable[Disposition]) -> Disposition:
-    """What the store makes of a submission; only a new job uses up what was taken for it."""
-    # After a cancellation the commit may still be on its way.
-    is_accepted = True
-    try:
-        disposition = await writing
-        is_accepted = isinstance(disposition, Accepted)
-    except Exception:
-        # Whatever went wrong, no new job was answered for: what was taken for it is given back, and it goes on its way.
-        is_accepted = False
-        raise
-    finally:
-        passage.settle(is_accepted)
-    return disposition
