@@ -28,7 +28,8 @@ async def patient(timeout_s: float) -> AsyncIterator[asyncio.Timeout]:
     async with asyncio.timeout(None) as timeout:
 
         def end() -> None:
-            timeout.reschedule(loop.time() + limits.STANDSTILL_GRACE_S * stood_still(loop, due_s))
+            grace_s = limits.STANDSTILL_GRACE_S if stood_still(loop, due_s) else 0.0
+            timeout.reschedule(loop.time() + grace_s)
 
         timer = loop.call_at(due_s, end)
         try:

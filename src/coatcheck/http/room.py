@@ -41,9 +41,7 @@ class Room:
             raise saturated("The bodies and results of other requests take all the memory this server has for them.")
         held_bytes = self._held_bytes.get(tenant, 0) + count
         if held_bytes > max(left_bytes, self._largest_bytes):
-            raise saturated(
-                "Your other requests take all the memory this server has for the bodies and results of one."
-            )
+            raise saturated("This tenant's other requests take all the memory one may have for bodies and results.")
         self._free_bytes = left_bytes
         self._held_bytes[tenant] = held_bytes
 

@@ -29,7 +29,7 @@ class Connections:
         self._free: list[Connection] = []
         self._is_closed = False
         self.failed_at_s: float | None = None
-        """When, in monotonic seconds, the server last could not be reached or ended a session."""
+        """When, in monotonic seconds, the server last could not be reached, ended a session, or kept no lease."""
 
     @asynccontextmanager
     async def lend(self) -> AsyncIterator[Connection]:
